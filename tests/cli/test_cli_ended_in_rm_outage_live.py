@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cli_cluster import kill_resource_manager, started, until, waiting_yaq, yaq
 
+from tests.cli.cli_cluster import kill_resource_manager, started, until, waiting_yaq, yaq
 from tez_adapter.history import read_history
 from yaqd.cli.local.processes import ProcessIdentity, wait_for_end
 from yaqd.config import Configuration

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cli_web import AnsweringServer
 
 from benchmarks.ours import OurCluster
 from benchmarks.shuffle_client import fetch_all, shuffle_target, write_outputs
 from benchmarks.unmanaged_master import await_value
+from tests.cli.cli_web import AnsweringServer
 from yaqd.cli.applications import explain_nodes as module
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_web import AnsweringServer
 from click.testing import CliRunner, Result
 
 from rm.node_queues.accuracy import accuracy_of
+from tests.cli.cli_web import AnsweringServer
 from tez_adapter.history import write_history
 from yaqd.cli.app import yaq
 from yaqd.config import Configuration

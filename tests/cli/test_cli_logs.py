@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-from cli_web import AnsweringServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli.cli_web import AnsweringServer
 from tez_adapter.client.rm_client import NodeReport
 from yaqd.cli.applications import follow_logs as following
 from yaqd.cli.applications import logs as reading

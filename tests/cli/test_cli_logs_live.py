@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from test_cli_cluster_live import Yaq, yaq
 
+from tests.cli.test_cli_cluster_live import Yaq, yaq
 from yaqd.cli.local.processes import processes_working_under
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

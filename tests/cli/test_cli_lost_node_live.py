@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_cluster import kill_daemon, started, until, yaq
 
+from tests.cli.cli_cluster import kill_daemon, started, until, yaq
 from tez_adapter.client.follow import SubmittedJob
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_web import AnsweringServer
 from click.testing import CliRunner
 
 from riffle_merger.format.packed import index_of
+from tests.cli.cli_web import AnsweringServer
 from tests.riffle_merger.map_outputs import sealed, write_output
 from yaqd.cli.app import yaq
 from yaqd.cli.mergers import commands as module

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from cli_cluster import kill_resource_manager, started, waiting_yaq, yaq
 
+from tests.cli.cli_cluster import kill_resource_manager, started, waiting_yaq, yaq
 from tez_adapter.client.follow import SubmittedJob
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from diff_run import run_cases
+from tests.differential.diff_run import run_cases
 
 
 def main() -> int:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from diff_case import Case, Outcome, Program
-from diff_model import canonical
+from tests.differential.diff_case import Case, Outcome, Program
+from tests.differential.diff_model import canonical
 
 _TASK = "TaskCounter"
 _JOB = "JobCounter"

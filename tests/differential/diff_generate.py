@@ -2,10 +2,10 @@
 
 import random
 
-from diff_case import FEATURES, Case, Program
-from diff_inputs import make_files
-from diff_programs import make_program
-from diff_scripts import make_formats, make_scripts
+from tests.differential.diff_case import FEATURES, Case, Program
+from tests.differential.diff_inputs import make_files
+from tests.differential.diff_programs import make_program
+from tests.differential.diff_scripts import make_formats, make_scripts
 
 _MAXSIZE = "mapreduce.input.fileinputformat.split.maxsize"
 _MINSIZE = "mapreduce.input.fileinputformat.split.minsize"

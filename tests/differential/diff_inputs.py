@@ -5,7 +5,7 @@ import gzip
 import random
 from collections.abc import Callable
 
-from diff_case import FEATURES
+from tests.differential.diff_case import FEATURES
 
 _WORDS = (
     "a",

@@ -15,11 +15,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from diff_case import Case, Outcome, Program
-from diff_reading import Range, contents
-from diff_scripted import Scripted
-from diff_tasks import Failed, Tasks, unmarked
-
+from tests.differential.diff_case import Case, Outcome, Program
+from tests.differential.diff_reading import Range, contents
+from tests.differential.diff_scripted import Scripted
+from tests.differential.diff_tasks import Failed, Tasks, unmarked
 from yaqd.mapreduce import Counters, Job, parse_params
 from yaqd.mapreduce.job import TaskContext
 from yaqd.mapreduce.serde import encode_key

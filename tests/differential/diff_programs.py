@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from diff_case import FEATURES, Program
+from tests.differential.diff_case import FEATURES, Program
 
 HEAD = '''import collections
 import enum

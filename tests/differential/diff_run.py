@@ -12,18 +12,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from diff_case import Case, Scripts
-from diff_commands import Commands
-from diff_compare import STOCK, STOCK_DAEMONS, differences
-from diff_generate import make_case
-from diff_model import run_model
-from diff_programs import HEAD
-from diff_sides import CaseFolder
-from diff_stock import StockStreaming, stock_streaming
-
 from benchmarks.ours import OurCluster
 from benchmarks.stock.artifacts import StockUnavailable, fetch
 from benchmarks.stock.conf import NodeShape
+from tests.differential.diff_case import Case, Scripts
+from tests.differential.diff_commands import Commands
+from tests.differential.diff_compare import STOCK, STOCK_DAEMONS, differences
+from tests.differential.diff_generate import make_case
+from tests.differential.diff_model import run_model
+from tests.differential.diff_programs import HEAD
+from tests.differential.diff_sides import CaseFolder
+from tests.differential.diff_stock import StockStreaming, stock_streaming
 
 #: hash() of text is the same in the model as in tasks
 HASH_SEED = "0"

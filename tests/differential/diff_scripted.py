@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from diff_case import Case, Scripts
 from diff_formats import Broken, as_read, as_text, items, map_input
-from diff_reading import LINE_END, Range
-from diff_tasks import Failed, Tasks, unmarked
+
+from tests.differential.diff_case import Case, Scripts
+from tests.differential.diff_reading import LINE_END, Range
+from tests.differential.diff_tasks import Failed, Tasks, unmarked
 
 #: Hadoop Streaming writes to a program by so many bytes; of a broken pipe it hears at each write but the last
 _BUFFER_BYTES = 128 * 1024

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from diff_case import FEATURES, Scripts
+from tests.differential.diff_case import FEATURES, Scripts
 
 _WORDS = """import sys
 for line in sys.stdin.buffer:

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from diff_case import Case, Outcome, Program, Scripts
-from diff_commands import Commands, Said
-from diff_reading import Range
-from diff_stock import StockStreaming
-
+from tests.differential.diff_case import Case, Outcome, Program, Scripts
+from tests.differential.diff_commands import Commands, Said
+from tests.differential.diff_reading import Range
+from tests.differential.diff_stock import StockStreaming
 from yaqd.config import Configuration
 from yaqd.mapreduce import InputFormat
 from yaqd.storage import compute_splits, compute_streaming_splits

@@ -6,8 +6,8 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from diff_case import Case
-from diff_reading import Range, owned_lines
+from tests.differential.diff_case import Case
+from tests.differential.diff_reading import Range, owned_lines
 
 
 class Failed(Exception):

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from diff_case import Case, Outcome
-from diff_compare import differences
-from diff_generate import make_case
+
+from tests.differential.diff_case import Case, Outcome
+from tests.differential.diff_compare import differences
+from tests.differential.diff_generate import make_case
 
 _HERE = Path(__file__).parent
 _SECONDS = 180

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from faults_run import run_kills
+from tests.faults.faults_run import run_kills
 
 
 def main() -> int:

@@ -9,9 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faults_jobs import ATTEMPTS, Jobs, Started
-from faults_kills import kill_something, left_over, restart
-
 from benchmarks.ours import OurCluster
 from benchmarks.stock import conf
 from benchmarks.stock.artifacts import StockUnavailable, fetch
@@ -27,6 +24,8 @@ from benchmarks.stock.processes import (
     java_command,
     java_environment,
 )
+from tests.faults.faults_jobs import ATTEMPTS, Jobs, Started
+from tests.faults.faults_kills import kill_something, left_over, restart
 
 _SHAPE = NodeShape(memory_mb=6144, vcores=6)
 _POLL_S = 0.05

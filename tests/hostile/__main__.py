@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fuzz_run import fuzz
+from tests.hostile.fuzz_run import fuzz
 
 
 def main() -> int:

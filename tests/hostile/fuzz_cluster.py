@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fuzz_corpus import Corpus
-from fuzz_driver import Door
-
+from tests.hostile.fuzz_corpus import Corpus
+from tests.hostile.fuzz_driver import Door
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol

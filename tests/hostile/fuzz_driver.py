@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import cast
 
-from fuzz_mutations import Script
-
+from tests.hostile.fuzz_mutations import Script
 from yaqd.ipc.client_connection import ClientConnection
 from yaqd.ipc.errors import RemoteException, RpcError
 from yaqd.security import Token

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from fuzz_corpus import Conversation
-from fuzz_messages import METHODS, damage
 from google.protobuf.message import DecodeError
 
+from tests.hostile.fuzz_corpus import Conversation
+from tests.hostile.fuzz_messages import METHODS, damage
 from yaqd.ipc.errors import ProtocolViolation
 from yaqd.ipc.frames import delimited, frame, read_delimited
 from yaqd.ipc.wire import CALL_SASL, parse

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz_cluster import FuzzCluster, GoodClients, Health
-from fuzz_corpus import Corpus
-from fuzz_driver import Door, Tally, play
-from fuzz_mutations import Script, calls_script, http_script, opening_script
+from tests.hostile.fuzz_cluster import FuzzCluster, GoodClients, Health
+from tests.hostile.fuzz_corpus import Corpus
+from tests.hostile.fuzz_driver import Door, Tally, play
+from tests.hostile.fuzz_mutations import Script, calls_script, http_script, opening_script
 
 _MB = 1 << 20
 #: enough to see what is wrong; each has cost the time that a server has to hang up

@@ -4,12 +4,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from fuzz_corpus import split
-from fuzz_mutations import calls_script, http_script, opening_script
-from fuzz_run import fuzz
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.request import RequestRefused, parse_request
+from tests.hostile.fuzz_corpus import split
+from tests.hostile.fuzz_mutations import calls_script, http_script, opening_script
+from tests.hostile.fuzz_run import fuzz
 
 
 @pytest.mark.slow

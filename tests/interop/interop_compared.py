@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from interop_master import await_value
-
 from benchmarks.stock.clients import ClientRun, StockClients
+from tests.interop.interop_master import await_value
 
 Made = TypeVar("Made")
 _PATIENCE_S = 15.0

@@ -2,11 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from interop_checks import application_of
-from interop_master import await_value
-
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import current_user
+from tests.interop.interop_checks import application_of
+from tests.interop.interop_master import await_value
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.proto import convert

@@ -5,16 +5,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from interop_checks import application_of
-from interop_compared import Side
-from interop_master import await_value
-
 from benchmarks.ours import OurCluster
 from benchmarks.stock import conf
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun, StockClients
 from benchmarks.stock.daemons import StockYarn, current_user
 from benchmarks.stock.processes import LOGGING
+from tests.interop.interop_checks import application_of
+from tests.interop.interop_compared import Side
+from tests.interop.interop_master import await_value
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId

@@ -6,9 +6,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from interop_checks import history
-
 from benchmarks.interop_cluster import InteropCluster
+from tests.interop.interop_checks import history
 from yaqd.config import Configuration
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from interop_master import UnmanagedMaster, await_value
 
 from benchmarks.ours import OurCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
+from tests.interop.interop_master import UnmanagedMaster, await_value
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.proto import convert

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from interop_checks import application_of
-from interop_waiting import asked
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import fetch_sleep
 from benchmarks.stock.clients import ClientRun, StockClients
+from tests.interop.interop_checks import application_of
+from tests.interop.interop_waiting import asked
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "MapReduce"

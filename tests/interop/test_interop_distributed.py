@@ -7,14 +7,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from interop_checks import output_lines
-from interop_waiting import asked
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun
 from benchmarks.stock.daemons import StockHdfs
 from benchmarks.stock.processes import free_ports
+from tests.interop.interop_checks import output_lines
+from tests.interop.interop_waiting import asked
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId

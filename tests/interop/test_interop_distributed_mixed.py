@@ -9,13 +9,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from interop_master import await_value
 
 from benchmarks.stock import conf
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import _NODEMANAGER, StockYarn
 from benchmarks.stock.processes import free_ports
+from tests.interop.interop_master import await_value
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from interop_checks import application_of, final_state
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.clients import ClientRun
+from tests.interop.interop_checks import application_of, final_state
+from tests.interop.interop_master import await_value
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "distributed shell"

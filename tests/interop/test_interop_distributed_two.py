@@ -6,13 +6,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from interop_master import await_value
-from test_interop_distributed_mixed import StockNode, _addresses, _answers, _client, _ours, _site
 
 from benchmarks.stock import conf
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun, StockClients
 from benchmarks.stock.processes import free_ports
+from tests.interop.interop_master import await_value
+from tests.interop.test_interop_distributed_mixed import StockNode, _addresses, _answers, _client, _ours, _site
 from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import convert

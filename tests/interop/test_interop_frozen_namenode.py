@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.daemons import current_user
+from tests.interop.interop_master import await_value
 from tez_adapter.client.staging import STAGING_KEY
 from yaqd.config import Configuration
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from interop_master import UnmanagedMaster
 
 from benchmarks.stock.daemons import StockYarn, current_user
+from tests.interop.interop_master import UnmanagedMaster
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcAuthenticationError, RpcClient
 from yaqd.ipc.errors import SaslFailure
 from yaqd.proto import yarn_common_pb2 as common

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.clients import ClientRun
+from tests.interop.interop_master import await_value
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 CLIENT = "MapReduce"

@@ -15,13 +15,13 @@ from typing import Any
 
 import psutil
 import pytest
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun
 from benchmarks.stock.daemons import StockHdfs
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
+from tests.interop.interop_master import await_value
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]

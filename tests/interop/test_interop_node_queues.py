@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interop_waiting import Waiting
 
 from benchmarks.ours import OurCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.conf import NodeShape
 from benchmarks.stock.processes import LOGGING
+from tests.interop.interop_waiting import Waiting
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 CLIENT = "MapReduce"

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interop_checks import application_of, final_state, output_lines
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.ours import YaqRun
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs
+from tests.interop.interop_checks import application_of, final_state, output_lines
+from tests.interop.interop_master import await_value
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 CLIENT = "nodes and queues"

@@ -8,10 +8,10 @@ from typing import Any
 
 import psutil
 import pytest
-from interop_checks import application_of, final_state, history, output_lines
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
+from tests.interop.interop_checks import application_of, final_state, history, output_lines
+from tests.interop.interop_master import await_value
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 CLIENT = "MapReduce"

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from interop_checks import application_of, output_lines
-from interop_master import await_value
-from interop_waiting import Waiting, asked, attempts
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun
 from benchmarks.stock.daemons import StockHdfs
+from tests.interop.interop_checks import application_of, output_lines
+from tests.interop.interop_master import await_value
+from tests.interop.interop_waiting import Waiting, asked, attempts
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]
 CLIENT = "queues at nodes"

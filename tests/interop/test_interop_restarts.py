@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interop_checks import output_lines
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster, make_hdfs_folders
 from benchmarks.ours import YaqRun
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs
+from tests.interop.interop_checks import output_lines
+from tests.interop.interop_master import await_value
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "HDFS restarted under jobs"

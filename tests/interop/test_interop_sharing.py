@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interop_checks import output_lines
-from interop_master import await_value
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.jobs import __file__ as jobs_file
 from benchmarks.ours import run_yaq
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.daemons import StockHdfs, StockYarn, current_user
+from tests.interop.interop_checks import output_lines
+from tests.interop.interop_master import await_value
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId

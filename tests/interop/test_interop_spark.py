@@ -5,12 +5,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from interop_checks import application_of, final_state, output_lines
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars, StockUnavailable
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.spark import fetch_spark
+from tests.interop.interop_checks import application_of, final_state, output_lines
 
 pytestmark = [pytest.mark.interop, pytest.mark.full, pytest.mark.timeout(900)]
 CLIENT = "Spark"

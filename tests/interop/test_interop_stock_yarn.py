@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interop_master import UnmanagedMaster, await_value
 
 from benchmarks.stock.daemons import StockYarn, current_user
+from tests.interop.interop_master import UnmanagedMaster, await_value
 from tez_adapter.data import MapOutput, ReduceInput
 from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import MapLocation

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from interop_checks import output_lines
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.jobs import __file__ as jobs_file
+from tests.interop.interop_checks import output_lines
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "Hadoop Streaming"

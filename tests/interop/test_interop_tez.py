@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from interop_tez import JVM, tez_clients
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars, StockUnavailable, fetch_tez
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockHdfs
+from tests.interop.interop_tez import JVM, tez_clients
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 CLIENT = "Tez"

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from interop_checks import application_of, final_state
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import current_user
 from benchmarks.stock.processes import CLIENT_JVM, java_command
+from tests.interop.interop_checks import application_of, final_state
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 CLIENT = "unmanaged master"

@@ -11,13 +11,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import pytest
-from interop_compared import both
-from interop_master import await_value
-from interop_terminal import TOP, on_terminal
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.clients import ClientRun, StockClients
 from benchmarks.stock.daemons import StockYarn
+from tests.interop.interop_compared import both
+from tests.interop.interop_master import await_value
+from tests.interop.interop_terminal import TOP, on_terminal
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -4,14 +4,14 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from interop_checks import application_of
-from interop_compared import Side, both, compare
-from interop_ended import bad_ends
 
 from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
 from benchmarks.stock.daemons import StockYarn
+from tests.interop.interop_checks import application_of
+from tests.interop.interop_compared import Side, both, compare
+from tests.interop.interop_ended import bad_ends
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
 CLIENT = "yarn command beside a stock ResourceManager"

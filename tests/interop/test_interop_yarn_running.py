@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from interop_compared import Side, both, compare, compare_soon
-from interop_pair import PairedCluster, paired
-from interop_terminal import TOP, on_terminal
 
 from benchmarks.stock.artifacts import HadoopJars
+from tests.interop.interop_compared import Side, both, compare, compare_soon
+from tests.interop.interop_pair import PairedCluster, paired
+from tests.interop.interop_terminal import TOP, on_terminal
 from yaqd.config.xmlfile import write_properties
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from ipc_pair import QUEUE, Starter, queue_response
 
+from tests.ipc.ipc_pair import QUEUE, Starter, queue_response
 from yaqd.ipc import (
     RpcClient,
     RpcServer,

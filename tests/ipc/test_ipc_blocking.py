@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from ipc_pair import ATTEMPT, QUEUE, Starter, Waiting, queue_response, random_bytes, request
 
+from tests.ipc.ipc_pair import ATTEMPT, QUEUE, Starter, Waiting, queue_response, random_bytes, request
 from yaqd.ipc import (
     BlockingRpcClient,
     Caller,

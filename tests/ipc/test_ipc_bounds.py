@@ -4,8 +4,8 @@ import asyncio
 import socket
 
 import pytest
-from ipc_pair import QUEUE, Starter, Waiting, queue_response, request, until
 
+from tests.ipc.ipc_pair import QUEUE, Starter, Waiting, queue_response, request, until
 from yaqd.ipc import (
     NO_RETRY,
     Caller,

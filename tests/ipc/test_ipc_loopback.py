@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from ipc_pair import ATTEMPT, FINISH, METRICS, QUEUE, Starter, Waiting, queue_response, random_bytes, request
 
+from tests.ipc.ipc_pair import ATTEMPT, FINISH, METRICS, QUEUE, Starter, Waiting, queue_response, random_bytes, request
 from yaqd.ipc import (
     Caller,
     RemoteException,

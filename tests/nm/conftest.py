@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, node_configuration
-from nm_faults import NodeProcess, processes_of
-from nm_survivors import survivors
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, node_configuration
+from tests.nm.nm_faults import NodeProcess, processes_of
+from tests.nm.nm_survivors import survivors
 
 __all__ = ["survivors"]
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nm_cluster import FakeResourceManager, Master, node_configuration
-
 from nm.warm.marks import mark_of
+from tests.nm.nm_cluster import FakeResourceManager, Master, node_configuration
 from yaqd.model import NodeId
 from yaqd.model.child_processes import children_of
 from yaqd.proto import convert

@@ -5,8 +5,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from nm_cluster import Master, attempt, container_id, launch_context
-
+from tests.nm.nm_cluster import Master, attempt, container_id, launch_context
 from yaqd.ipc import Caller, RpcClient, RpcServer
 from yaqd.model import NodeId
 from yaqd.proto import convert

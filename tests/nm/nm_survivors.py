@@ -6,7 +6,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from nm_faults import gone
+
+from tests.nm.nm_faults import gone
 
 #: each forgets environment and parents, and its mark by another way
 SURVIVORS = (

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
-from nm_cluster import USER, FakeResourceManager, attempt
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import USER, FakeResourceManager, attempt
 from yaqd.ipc import NO_RETRY, RpcClient
 from yaqd.ipc.errors import Authorization
 from yaqd.proto import yarn_service_pb2 as service

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import USER, FakeResourceManager, Master, attempt, container_id, launch_context
-from nm_faults import NodeProcess
-from nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 
 from nm.amrm_proxy.messages import lowered
 from nm.daemon import NodeManager
 from nm.distributed import AskRow
 from nm.node_queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL, WAITED_TOO_LONG
+from tests.nm.nm_cluster import USER, FakeResourceManager, Master, attempt, container_id, launch_context
+from tests.nm.nm_faults import NodeProcess
+from tests.nm.nm_proxied import FakeScheduler, ProxiedMaster, ask, proxy_settings
 from yaqd.cli.local.site import free_ports
 from yaqd.config import ConfigError
 from yaqd.ipc import NO_RETRY, RpcClient, RpcError

@@ -4,10 +4,10 @@ import os
 from collections.abc import Awaitable, Callable
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 
 from nm.daemon import NodeManager
 from nm.launch.prepare import NodeIdentity
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 from yaqd.model import ContainerSubState, ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
 

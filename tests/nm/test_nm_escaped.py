@@ -8,13 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
-from nm_faults import NodeProcess, gone
-from nm_processes import is_over
 
 from nm.daemon import NodeManager
 from nm.resources.processes import mark_for
 from nm.warm.marks import is_mark, kill_marked, mark_of, marked, signal_marked
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
+from tests.nm.nm_faults import NodeProcess, gone
+from tests.nm.nm_processes import is_over
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 
 ONE = container_id(1)

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, container_id, launch_context
-from nm_faults import NodeProcess, gone, launch_daemon, processes_of
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, container_id, launch_context
+from tests.nm.nm_faults import NodeProcess, gone, launch_daemon, processes_of
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ContainerSubState
 

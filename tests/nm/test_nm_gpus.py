@@ -10,12 +10,12 @@ import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 
 from nm.containers.states import Stage
 from nm.daemon import NodeManager
 from nm.resources.gpus import GPU, Gpus, NotEnoughGpus
 from nm.settings import NodeSettings
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
-from nm_faults import NodeProcess, gone
-from nm_processes import is_over
-from nm_survivors import Survivors
 
 from nm.daemon import NodeManager
 from nm.resources.groups import ContainerGroups, open_groups
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
+from tests.nm.nm_faults import NodeProcess, gone
+from tests.nm.nm_processes import is_over
+from tests.nm.nm_survivors import Survivors
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 
 ONE, TWO = container_id(1), container_id(2)

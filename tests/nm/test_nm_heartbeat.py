@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import (
+
+from nm.daemon import NodeManager
+from tests.nm.nm_cluster import (
     FakeResourceManager,
     Master,
     application,
@@ -14,9 +16,7 @@ from nm_cluster import (
     launch_context,
     node_configuration,
 )
-from nm_faults import gone
-
-from nm.daemon import NodeManager
+from tests.nm.nm_faults import gone
 from yaqd.model import ContainerSubState, ExitStatus
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -158,7 +158,7 @@ async def test_master_keys_roll_over(rm: FakeResourceManager, node: NodeManager,
     rm.container_keys.roll(90_000.0)
     assert rm.container_keys.current == new
     await master.run(TWO, launch_context("true"))  # minted with the new key
-    from test_nm_service import start
+    from tests.nm.test_nm_service import start
 
     assert (await start(master, old)).succeeded_requests  # made with the key before
 

@@ -11,8 +11,6 @@ import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
-from nm_faults import gone
 
 from nm.containers.states import ON_THE_WIRE, TRANSITIONS, Event, Stage
 from nm.daemon import NodeManager
@@ -20,6 +18,8 @@ from nm.resources.directories import delete_tree
 from nm.resources.disk_health import check_disks
 from nm.resources.memory_limit import MemoryLimits, excess
 from nm.resources.process_scan import ProcessReading, ProcessTable, Usage
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
+from tests.nm.nm_faults import gone
 from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource
 
 ONE = container_id(1)

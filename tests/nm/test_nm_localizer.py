@@ -13,7 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from nm_cluster import (
+
+from nm.daemon import NodeManager
+from nm.launch.context import LocalResource, local_resource
+from nm.localizer.archives import ArchiveLimits, BadArchive, unpack
+from nm.localizer.localizer import LocalizationFailed, ResourceLocalizer
+from nm.resources.directories import NodeDirectories, delete_tree
+from tests.nm.nm_cluster import (
     USER,
     FakeResourceManager,
     Master,
@@ -24,12 +30,6 @@ from nm_cluster import (
     log_text,
     node_configuration,
 )
-
-from nm.daemon import NodeManager
-from nm.launch.context import LocalResource, local_resource
-from nm.localizer.archives import ArchiveLimits, BadArchive, unpack
-from nm.localizer.localizer import LocalizationFailed, ResourceLocalizer
-from nm.resources.directories import NodeDirectories, delete_tree
 from yaqd.model import ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
 

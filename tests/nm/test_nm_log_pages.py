@@ -10,10 +10,10 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 from aiohttp import web
-from nm_cluster import application, container_id
 
 from nm.logs.files import LogFile
 from nm.logs.pages import LogPages, LogServers
+from tests.nm.nm_cluster import application, container_id
 from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 

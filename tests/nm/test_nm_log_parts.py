@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_cluster import (
-    application,
-    container_id,
-    node_configuration,
-)
 
 from nm.daemon import NodeManager
 from nm.logs.aggregation.policies import BadPolicy, ContainerEnd, Sample, parse_policy
 from nm.logs.aggregation.records import LogRecord, LogRecords
 from nm.logs.aggregation.upload import Upload
 from nm.logs.aggregation.uploaders import Uploaders
+from tests.nm.nm_cluster import (
+    application,
+    container_id,
+    node_configuration,
+)
 from yaqd.config import Configuration
 from yaqd.model import ContainerId, ContainerType, ExitStatus
 from yaqd.proto import yarn_common_pb2 as common

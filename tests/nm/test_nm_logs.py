@@ -9,7 +9,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
-from nm_cluster import (
+
+from nm.daemon import NodeManager
+from nm.logs.aggregation.records import LogRecord, LogRecords
+from nm.logs.aggregation.reports import LogReports
+from nm.logs.aggregation.upload import Upload
+from tests.nm.nm_cluster import (
     BASH_ENVIRONMENT,
     USER,
     FakeResourceManager,
@@ -18,11 +23,6 @@ from nm_cluster import (
     container_id,
     launch_context,
 )
-
-from nm.daemon import NodeManager
-from nm.logs.aggregation.records import LogRecord, LogRecords
-from nm.logs.aggregation.reports import LogReports
-from nm.logs.aggregation.upload import Upload
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.proto import convert

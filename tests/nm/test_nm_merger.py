@@ -12,13 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 from aiohttp.test_utils import make_mocked_request
-from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
 
 from nm.daemon import NodeManager
 from nm.merger import MergerProcess, MergerProcessSettings, MergerUnavailable
 from nm.merger.web import MergerPage
 from riffle_merger.format import MergedIndex
 from riffle_merger.service.protocol import MergeRefused, RiffleMergerProtocol
+from tests.nm.nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import NO_RETRY, RemoteException, RpcClient, RpcError
 from yaqd.proto import riffle_pb2 as pb

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from nm_cluster import USER, FakeResourceManager, application, container_id, launch_context
-from nm_faults import NodeProcess, gone
-from nm_merger_kept import JOB, MB, SETTINGS, started, verified
-from nm_processes import is_over
 
 from nm.shuffle.jobs import job_id
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import MergeFailed
+from tests.nm.nm_cluster import USER, FakeResourceManager, application, container_id, launch_context
+from tests.nm.nm_faults import NodeProcess, gone
+from tests.nm.nm_merger_kept import JOB, MB, SETTINGS, started, verified
+from tests.nm.nm_processes import is_over
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException, RpcError
 from yaqd.security import JOB_TOKEN, Token

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from nm_merger_kept import MB, started, verified
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
-from nm_small_disk import leave_free, small_disk
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.merged.scan import FolderScan
 from riffle_merger.service.protocol import MergeFailed
+from tests.nm.nm_merger_kept import MB, started, verified
+from tests.nm.nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
+from tests.nm.nm_small_disk import leave_free, small_disk
 from tests.riffle_merger.map_outputs import write_output
 from yaqd.ipc import RemoteException
 

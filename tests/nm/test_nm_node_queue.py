@@ -9,11 +9,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
-from nm_faults import gone
 
 from nm.containers.states import Stage
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context, log_text
+from tests.nm.nm_faults import gone
 from yaqd.ipc import RemoteException
 from yaqd.model import ContainerState, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import convert

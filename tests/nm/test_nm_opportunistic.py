@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.containers.states import Stage
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from yaqd.config import ConfigError
 from yaqd.model import ContainerState, ContainerSubState, ExecutionType, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common

@@ -8,9 +8,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context, local_file
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, local_file
 from yaqd.model import ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
 

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nm_cluster import container_id
 
 from nm.node_queue import (
     Arrived,
@@ -19,6 +18,7 @@ from nm.node_queue import (
     Refuse,
     Updated,
 )
+from tests.nm.nm_cluster import container_id
 from yaqd.model import ExecutionType, ExitStatus, Resource
 
 GUARANTEED, OPPORTUNISTIC = ExecutionType.GUARANTEED, ExecutionType.OPPORTUNISTIC

@@ -5,7 +5,6 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_cluster import application, container_id
 
 from nm.node_queue import (
     Arrived,
@@ -28,6 +27,7 @@ from nm.node_queue import (
     Updated,
 )
 from nm.node_queue.words import WAITED_TOO_LONG
+from tests.nm.nm_cluster import application, container_id
 from yaqd.model import ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing.facts import JobFacts, TaskFacts
 from yaqd.policies.queueing.order import Ordering

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 import nm.containers.runtime
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from yaqd.ipc.errors import NMNotYetReady
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common

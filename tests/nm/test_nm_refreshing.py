@@ -5,10 +5,10 @@ import logging
 from pathlib import Path
 
 import pytest
-from nm_cluster import node_configuration
 
 from nm.node_queue import NodeQueueSettings
 from nm.refreshing import Refreshing
+from tests.nm.nm_cluster import node_configuration
 
 
 @pytest.mark.parametrize(

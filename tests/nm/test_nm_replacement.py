@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context, local_file, log_text
 
 from nm.containers.states import Stage
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, local_file, log_text
 from yaqd.ipc.errors import YarnError
 from yaqd.model import ContainerSubState, ExitStatus
 from yaqd.proto import convert

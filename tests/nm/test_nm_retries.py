@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.containers.retries import Retries, RetryPolicy
 from nm.containers.states import Stage
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from yaqd.model import ContainerSubState, ExitStatus
 from yaqd.proto import yarn_common_pb2 as common
 

@@ -4,7 +4,9 @@ import time
 from typing import Any
 
 import pytest
-from nm_cluster import (
+
+from nm.daemon import NodeManager
+from tests.nm.nm_cluster import (
     CLUSTER_TIMESTAMP,
     USER,
     FakeResourceManager,
@@ -13,8 +15,6 @@ from nm_cluster import (
     container_id,
     launch_context,
 )
-
-from nm.daemon import NodeManager
 from yaqd.ipc import RemoteException, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken, YarnError
 from yaqd.model import ContainerSubState, ExitStatus, NodeId, Resource

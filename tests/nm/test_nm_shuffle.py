@@ -19,7 +19,6 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 
 from nm.shuffle import request
 from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
@@ -28,6 +27,7 @@ from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, RequestRefused, parse_request
 from nm.shuffle.rooms import UNFINISHED_BYTES_MAX
 from riffle_merger.format import IndexEntry, SpillIndex
+from tests.nm.nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 from yaqd.model import ApplicationId
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
@@ -19,6 +18,7 @@ from nm.shuffle.merged.scan import FolderScan
 from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import ShuffleRequest
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex, SegmentColumns
+from tests.nm.nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 #: map outputs in one merge, at most

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, settle, stalled_client, write_output
 
 from nm.shuffle.answer import COPY_BYTES, GATHER_BYTES, ReadCounts
 from nm.shuffle.jobs import ShuffleJobs
@@ -16,6 +15,17 @@ from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import ShuffleRequest
 from riffle_merger.format.merged import MergedIndex
+from tests.nm.nm_shuffle_served import (
+    APPLICATION,
+    JOB,
+    USER,
+    Served,
+    fetch,
+    job_token,
+    settle,
+    stalled_client,
+    write_output,
+)
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
 #: whose part is damaged, and of how many

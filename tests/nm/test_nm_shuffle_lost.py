@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments, settle, until
 
 from nm.shuffle.files import OutputUnreadable
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
+from tests.nm.nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments, settle, until
 
 SEVERAL = "several map outputs are lost"
 

@@ -16,13 +16,23 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, fetch, job_token, segments, settle, stalled_client
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.merged.kept import KeptSegments
 from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
+from tests.nm.nm_shuffle_served import (
+    APPLICATION,
+    JOB,
+    USER,
+    Served,
+    fetch,
+    job_token,
+    segments,
+    settle,
+    stalled_client,
+)
 from yaqd.model import ApplicationId
 from yaqd.security.writable import encode_text, encode_vlong
 

@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context
-from nm_faults import gone
-from nm_shuffle_served import KEY, ask, write_output
 
 from nm.daemon import NodeManager
 from nm.shuffle.jobs import job_id
 from nm.shuffle.merged.merging import OutputMerging
+from tests.nm.nm_cluster import USER, FakeResourceManager, Master, application, container_id, launch_context
+from tests.nm.nm_faults import gone
+from tests.nm.nm_shuffle_served import KEY, ask, write_output
 from yaqd.proto import convert
 from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import encode_text

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, slow_client, until
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.request import MAX_MAP_IDS
 from nm.shuffle.rooms import PLANNED_BYTES_MAX, PLANNED_SHORT_BYTES
+from tests.nm.nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, slow_client, until
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(MAX_MAP_IDS)]
 #: a segment that is sent by a call of its own

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, stalled_client, until
 
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
+from tests.nm.nm_shuffle_served import APPLICATION, USER, Served, job_token, settle, stalled_client, until
 
 MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(20)]
 KEPT_BYTES = 4 << 20

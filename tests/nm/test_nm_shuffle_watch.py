@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
@@ -22,6 +21,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import MergePolicy
+from tests.nm.nm_shuffle_served import APPLICATION, JOB, USER, Served, job_token
 from yaqd.proto import riffle_pb2 as pb
 
 MB = 1 << 20

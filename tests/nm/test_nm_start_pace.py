@@ -13,7 +13,6 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.containers.executor import ProcessSpec
 from nm.daemon import NodeManager
@@ -22,6 +21,7 @@ from nm.node_queue import JobReport, JobsReported
 from nm.resources.process_scan import ProcessorNeed, processor_need
 from nm.resources.processes import become_subreaper
 from nm.resources.start_pace import REST_S, WINDOW_S, StartPace
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.proto import convert

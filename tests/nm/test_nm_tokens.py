@@ -1,9 +1,9 @@
 """Tokens at a live node: of every wrong kind, and made with keys that have rolled."""
 
 import pytest
-from nm_cluster import USER, FakeResourceManager, Master, application, attempt, container_id, launch_context
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import USER, FakeResourceManager, Master, application, attempt, container_id, launch_context
 from yaqd.ipc import NO_RETRY, RemoteException, RpcClient
 from yaqd.ipc.errors import InvalidToken, SaslFailure
 from yaqd.proto import convert

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from nm_cluster import FakeResourceManager, container_id, launch_context
-from nm_faults import NodeProcess, gone
-from nm_processes import is_over
-from nm_survivors import Survivors
 
 from nm.resources.unclaimed import Unclaimed
+from tests.nm.nm_cluster import FakeResourceManager, container_id, launch_context
+from tests.nm.nm_faults import NodeProcess, gone
+from tests.nm.nm_processes import is_over
+from tests.nm.nm_survivors import Survivors
 from yaqd.model import ContainerSubState
 from yaqd.model.child_processes import children_of
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, container_id, launch_context
 
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context, log_text
-from nm_faults import gone
 
 from nm.daemon import NodeManager
 from nm.warm.client import ForkerClient
+from tests.nm.nm_cluster import FakeResourceManager, Master, application, container_id, launch_context, log_text
+from tests.nm.nm_faults import gone
 from yaqd.config import Configuration
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
-
 from nm.daemon import NodeManager
+from tests.nm.nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
 from yaqd.model import ContainerSubState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -7,8 +7,8 @@ from math import exp, factorial, inf, log, nan
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from policy_facts import hostile_s
 
+from tests.policies.policy_facts import hostile_s
 from yaqd.policies.queueing.bounds import (
     BOUNDS,
     aligned_bound,

@@ -5,8 +5,8 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from policy_facts import SLOT, facts, queued, running
 
+from tests.policies.policy_facts import SLOT, facts, queued, running
 from yaqd.model import NodeId, Resource
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES, Estimator

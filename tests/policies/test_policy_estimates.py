@@ -5,8 +5,8 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import hostile_s, job_id
 
+from tests.policies.policy_facts import hostile_s, job_id
 from yaqd.policies.queueing.bounds import poisson_bound
 from yaqd.policies.queueing.estimates import Estimator, ask_key, recurring_name, stage_key
 from yaqd.policies.queueing.registry import UnknownPolicy

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import facts, few, hostile_s, job_id, queued
 
 from nm.node_queue import Arrived, NodeQueue
+from tests.policies.policy_facts import facts, few, hostile_s, job_id, queued
 from yaqd.model import ExecutionType, Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.bounds import BOUNDS

@@ -7,8 +7,8 @@ from math import isclose, isfinite
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import few, hostile_s
 
+from tests.policies.policy_facts import few, hostile_s
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import STAGES_MAX, StageLeft, bounded, facts_of
 

@@ -4,8 +4,8 @@ from math import nan
 
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import job_id
 
+from tests.policies.policy_facts import job_id
 from yaqd.policies.queueing.lost_places import LostPlaces
 
 

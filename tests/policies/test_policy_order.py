@@ -7,8 +7,8 @@ from math import inf, nan
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
 
+from tests.policies.policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
 from yaqd.policies.queueing.order import ORDERS, Ordering, Scope

@@ -5,8 +5,8 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, few, hostile_s, queues, running, sane_s
 
+from tests.policies.policy_facts import SLOT, facts, few, hostile_s, queues, running, sane_s
 from yaqd.model import NodeId
 from yaqd.policies.queueing.rebalance import NodeQueueLoad, NodeQueueSaid, queue_limit, queue_loads, rebalance
 from yaqd.policies.queueing.wait import expected_starts, wait_estimate

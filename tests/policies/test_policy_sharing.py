@@ -5,8 +5,8 @@ from math import isfinite, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import hostile_s
 
+from tests.policies.policy_facts import hostile_s
 from yaqd.policies.queueing.sharing import DeficitCounters
 
 GROUPS = ["a", "b", "c"]

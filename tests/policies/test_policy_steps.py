@@ -5,8 +5,8 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import facts, few, hostile_s, job_id, queued
 
+from tests.policies.policy_facts import facts, few, hostile_s, job_id, queued
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob

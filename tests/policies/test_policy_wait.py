@@ -5,8 +5,8 @@ from math import inf, nan
 
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, sane_s, sizes
 
+from tests.policies.policy_facts import SLOT, facts, few, hostile_s, queued, queues, running, sane_s, sizes
 from yaqd.model import Resource
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
 from yaqd.policies.queueing.wait import WAITS, slot_wait_estimate, wait_estimate

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from map_outputs import sealed
 
 from riffle_merger.format.errors import FormatError
 from riffle_merger.format.packed import FOOTER_BYTES, Footer, index_of
@@ -17,6 +16,7 @@ from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.remote.merge import Progress, RemoteOrder, merge_remote
 from riffle_merger.remote.reader import PackedFile
 from riffle_merger.remote.verify import damaged_segments
+from tests.riffle_merger.map_outputs import sealed
 from yaqd.config import Configuration
 from yaqd.storage import FileSystem, get_filesystem
 

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from rm_harness import LOOPBACK, Harness, cluster, configuration
 
 from rm.daemon import ResourceManager
+from tests.rm.rm_harness import LOOPBACK, Harness, cluster, configuration
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import Authorization, RemoteIOError, YarnError

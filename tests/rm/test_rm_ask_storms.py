@@ -6,8 +6,6 @@ from operator import attrgetter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rm_harness import Harness, ask, cluster
-from test_rm_scheduler_properties import BOUNDS, HOSTS, RACKS, spec
 
 import rm.services.application_master as service
 from rm.applications.records import Attempt
@@ -26,6 +24,8 @@ from rm.scheduler.events import (
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from tests.rm.rm_harness import Harness, ask, cluster
+from tests.rm.test_rm_scheduler_properties import BOUNDS, HOSTS, RACKS, spec
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 from yaqd.proto import convert

@@ -1,8 +1,8 @@
 """What becomes of attempts whose masters fail, hang, are killed, or never start."""
 
 import pytest
-from rm_harness import FakeMaster, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import FakeMaster, ManualClock, ask, cluster
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest, RemoteException, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from rm_harness import Harness, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import Harness, ManualClock, ask, cluster
 from yaqd.ipc.errors import ApplicationAttemptNotFound, ApplicationNotFound, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert

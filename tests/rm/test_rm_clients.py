@@ -7,9 +7,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from rm_harness import LOOPBACK, Harness, ask, cluster, configuration
 
 from rm.daemon import ResourceManager
+from tests.rm.rm_harness import LOOPBACK, Harness, ask, cluster, configuration
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import (

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 PROGRAM = (
-    "import sys; from rm.foreground import main; from rm_harness import configuration; "
+    "import sys; from rm.foreground import main; from tests.rm.rm_harness import configuration; "
     "sys.exit(main(configuration({})))"
 )
 
 
 def start(**overrides: str) -> "subprocess.Popen[str]":
-    here = Path(__file__).parent
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(here.parents[1])])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     program = PROGRAM.replace("{}", repr({k.replace("__", "."): v for k, v in overrides.items()}))
     return subprocess.Popen(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.nodes.hosts import HostLists, read_host_lists
+from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RemoteException, RpcClient
 from yaqd.ipc.errors import RemoteIOError, YarnError

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from rm_harness import LOOPBACK, Harness, ManualClock, cluster
 
+from tests.rm.rm_harness import LOOPBACK, Harness, ManualClock, cluster
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import InvalidToken, RemoteException, YarnError
 from yaqd.proto import yarn_admin_pb2 as admin

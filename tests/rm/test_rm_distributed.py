@@ -1,11 +1,11 @@
 """Proxies at the nodes: what they are told of the nodes, and how what they place is booked."""
 
 import pytest
-from rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from nm.heartbeat import YAQ_QUEUE
 from rm.daemon import ResourceManager
 from rm.node_queues import words as node_queueing
+from tests.rm.rm_harness import LOOPBACK, FakeMaster, FakeNode, Harness, ManualClock, ask, cluster, configuration
 from yaqd.config import ConfigError
 from yaqd.ipc.errors import ApplicationMasterNotRegistered, InvalidApplicationMasterRequest, NoSuchProtocol
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource

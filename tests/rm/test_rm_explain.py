@@ -13,9 +13,6 @@ from typing import Any, cast
 import pytest
 from aiohttp import ClientSession
 from click.testing import CliRunner
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
-from test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
-from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.applications.records import RmContainer
 from rm.node_queues.task_records import TaskRecords
@@ -24,6 +21,9 @@ from rm.scheduler.opportunistic.node_load import NodeLoad
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue
 from rm.scheduler.why.reasons import why_waits
 from rm.store.state_store import StateStore
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+from tests.rm.test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
+from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 from yaqd.cli.applications.explain import _show_decisions, explain
 from yaqd.cli.exits import CommandError
 from yaqd.cli.top import top

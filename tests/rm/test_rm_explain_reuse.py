@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from rm_harness import ManualClock, ask, cluster
-from test_rm_explain import command, report_queue
-from test_rm_node_queueing import ON, given, left, queueing_node
 
+from tests.rm.rm_harness import ManualClock, ask, cluster
+from tests.rm.test_rm_explain import command, report_queue
+from tests.rm.test_rm_node_queueing import ON, given, left, queueing_node
 from yaqd.cli.applications.wait_reason import reason_in
 
 

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from rm_harness import Harness, ManualClock, cluster
 
+from tests.rm.rm_harness import Harness, ManualClock, cluster
 from yaqd.ipc.errors import ApplicationAttemptNotFound
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import convert

@@ -5,8 +5,6 @@ import math
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rm_life import Life
-from test_rm_newcomers import BOUND, LONG_S, SLOT, SLOTS, Cluster
 
 from nm.node_queue import JobReport, JobsReported, NodeQueue, NodeQueueSettings
 from rm.scheduler.decisions import Reserve, Unreserve
@@ -23,6 +21,8 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
+from tests.rm.rm_life import Life
+from tests.rm.test_rm_newcomers import BOUND, LONG_S, SLOT, SLOTS, Cluster
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from rm_harness import LOOPBACK, Harness, cluster
 
+from tests.rm.rm_harness import LOOPBACK, Harness, cluster
 from yaqd.ipc import RemoteException, RpcClient, RpcError
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto import yarn_service_pb2 as pb

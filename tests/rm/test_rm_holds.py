@@ -1,13 +1,13 @@
 """The one table of nodes that are held, whoever they are held for."""
 
 import pytest
-from rm_life import GB, Life, named
 
 from rm.scheduler.decisions import Keep, KeepNoMore, Reserve, Unreserve
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeLeft, NodeSilent
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
 from rm.scheduler.view.records import AttemptView
+from tests.rm.rm_life import GB, Life, named
 from yaqd.model import NodeId
 
 

@@ -1,11 +1,11 @@
 """A node that is held for nothing any more is everybody's again at once, whatever kind of hold it was."""
 
 import pytest
-from rm_life import GB, Life
 
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, NodeDraining, NodeResized
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView
+from tests.rm.rm_life import GB, Life
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 

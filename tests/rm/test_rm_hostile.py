@@ -2,9 +2,9 @@
 
 import psutil
 import pytest
-from rm_harness import LOOPBACK, ManualClock, cluster
 
 from rm.nodes.liveness import Liveness
+from tests.rm.rm_harness import LOOPBACK, ManualClock, cluster
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import Authorization, YarnError
 from yaqd.ipc.frames import encode_varint

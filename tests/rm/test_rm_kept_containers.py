@@ -1,8 +1,8 @@
 """Containers that outlive their master, where the application asked for it."""
 
 import pytest
-from rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 
+from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -4,8 +4,6 @@ import random
 from collections.abc import Callable
 
 import pytest
-from rm_life import GB
-from test_rm_sweeps import NOWHERE, QuickLife, strict_rows
 
 from rm.scheduler.decisions import Allocate, Decision, Reserve, Unreserve
 from rm.scheduler.events import (
@@ -20,6 +18,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import Placement
+from tests.rm.rm_life import GB
+from tests.rm.test_rm_sweeps import NOWHERE, QuickLife, strict_rows
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 
 HOSTS = ("a", "b", "c")

@@ -1,7 +1,6 @@
 """An application from submission to clean-up, over real RPC."""
 
-from rm_harness import ManualClock, ask, cluster
-
+from tests.rm.rm_harness import ManualClock, ask, cluster
 from yaqd.model import ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from rm_harness import LOOPBACK, Harness, cluster
 
+from tests.rm.rm_harness import LOOPBACK, Harness, cluster
 from yaqd.ipc import BlockingRpcClient
 from yaqd.ipc.client_connection import ClientConnection
 from yaqd.ipc.limits import affordable_connections

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_harness import cluster
 
 from rm.logs.retention import LogRetention, RetentionSettings, sweep
+from tests.rm.rm_harness import cluster
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 from yaqd.storage import get_filesystem

@@ -1,7 +1,6 @@
 """The state of an application's logs, as its report shows it."""
 
-from rm_harness import FakeNode, Harness, ManualClock, cluster
-
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, cluster
 from yaqd.model import ApplicationId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
-from rm_harness import LOOPBACK, Harness, ManualClock, ask, cluster
-from test_rm_explain import command
 
+from tests.rm.rm_harness import LOOPBACK, Harness, ManualClock, ask, cluster
+from tests.rm.test_rm_explain import command
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.applications.commands import status

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
-from test_rm_queueing_properties import STOCK, QueueingLife
 
 from rm.scheduler.events import NodeBeat, NodeQueueReported
+from tests.rm.test_rm_queueing_properties import STOCK, QueueingLife
 from yaqd.model import Resource
 
 pytestmark = pytest.mark.slow

@@ -1,8 +1,8 @@
 """The conversation between a master and the ResourceManager."""
 
 import pytest
-from rm_harness import LOOPBACK, FakeMaster, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import LOOPBACK, FakeMaster, ManualClock, ask, cluster
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import (
     AccessControl,

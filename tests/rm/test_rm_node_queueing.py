@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
 from yaqd.model import ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from rm_harness import FakeNode, Harness, configuration
 
 from rm.daemon import ResourceManager
 from rm.nodes.sizes import read_node_sizes
+from tests.rm.rm_harness import FakeNode, Harness, configuration
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.xmlfile import write_properties
 from yaqd.ipc import RpcClient

@@ -1,8 +1,8 @@
 """Nodes that join, fall silent, come back, get sick."""
 
 import pytest
-from rm_harness import LOOPBACK, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import LOOPBACK, ManualClock, ask, cluster
 from yaqd.ipc import RpcClient
 from yaqd.model import NodeState
 from yaqd.proto import convert

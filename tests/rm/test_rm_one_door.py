@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from test_rm_kept_nodes import ONE, SPARE, Life
-
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, AskRow, Elapsed, NodeLoaded, WantedElsewhere
+from tests.rm.test_rm_kept_nodes import ONE, SPARE, Life
 from yaqd.model import ApplicationId
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 
 from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
@@ -31,6 +30,7 @@ from rm.scheduler.view.placement import (
     Single,
     Target,
 )
+from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.proto import yarn_common_pb2 as common

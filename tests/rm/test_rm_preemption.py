@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
 from rm.scheduler.events import (
@@ -24,6 +23,7 @@ from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteIOError

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientError, ClientResponse, ClientSession, web
-from rm_harness import LOOPBACK, FakeMaster, Harness, cluster
 from yarl import URL
 
 from rm.web import proxying
+from tests.rm.rm_harness import LOOPBACK, FakeMaster, Harness, cluster
 from yaqd.model import ApplicationId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from rm_harness import FakeNode, Harness, ManualClock, ask, cluster
-from test_rm_explain import command, get
-from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
-from test_rm_queue_settings import site
 
 from rm.settings.queues import QueueSettings
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
+from tests.rm.test_rm_explain import command, get
+from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+from tests.rm.test_rm_queue_settings import site
 from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import InvalidResourceRequest

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from rm_harness import Harness, ManualClock, ask, cluster, configuration
-from test_rm_node_queueing import OFF, ON, beat, given, queueing_node
 
 from rm.daemon import ResourceManager
 from rm.nodes.named_hosts import PATIENCE_S
 from rm.settings.daemon import read_queues
 from rm.settings.queues import QueueSettings
+from tests.rm.rm_harness import Harness, ManualClock, ask, cluster, configuration
+from tests.rm.test_rm_node_queueing import OFF, ON, beat, given, queueing_node
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteException

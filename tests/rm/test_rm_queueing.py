@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from rm_life import GB, Life, named
 
 from rm.scheduler.events import (
     AttemptEnded,
@@ -19,6 +18,7 @@ from rm.scheduler.events import (
     QueueingChanged,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
+from tests.rm.rm_life import GB, Life, named
 from yaqd.model import NodeId, Resource
 
 

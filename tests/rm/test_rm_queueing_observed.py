@@ -1,14 +1,14 @@
 """What queues at nodes go by is what was observed: heartbeats, masters' calls, and what runs beside each other."""
 
 import pytest
-from rm_harness import FakeNode, Harness, ManualClock, cluster
-from rm_life import GB, Life
-from test_rm_node_queueing import OURS, beat
 
 from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
 from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
+from tests.rm.rm_harness import FakeNode, Harness, ManualClock, cluster
+from tests.rm.rm_life import GB, Life
+from tests.rm.test_rm_node_queueing import OURS, beat
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 

@@ -5,7 +5,6 @@ import math
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
-from test_rm_scheduler_properties import BOUNDS, DEFAULT, DOMINANT, HOSTS, RACKS, SchedulerLife, spec
 
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
@@ -22,6 +21,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from tests.rm.test_rm_scheduler_properties import BOUNDS, DEFAULT, DOMINANT, HOSTS, RACKS, SchedulerLife, spec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 #: stays without a queue: it never reports one

@@ -1,13 +1,13 @@
 """Whose containers wait at nodes, and where: shares of queues, turns of jobs, strategies of placement."""
 
 import pytest
-from rm_life import GB, Life, named
 
 from rm.scheduler.decisions import Preempt, Warn
 from rm.scheduler.events import ApplicationMoved, NodeBeat, NodeQueueReported, PreemptionDue
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.spec import QueueConfigError
+from tests.rm.rm_life import GB, Life, named
 from yaqd.model import Resource
 
 SHARES = {

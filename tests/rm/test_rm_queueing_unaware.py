@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from rm_life import GB, Life
 
 from rm.scheduler.events import (
     AttemptEnded,
@@ -14,6 +13,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.settings.queues import QueueSettings
+from tests.rm.rm_life import GB, Life
 from yaqd.config import Configuration
 
 UNAWARE = QueueingSpec(bound=4, overdue_s=60.0, unaware_wait_s=5.0)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from rm_harness import FakeNode, ManualClock, cluster
 
+from tests.rm.rm_harness import FakeNode, ManualClock, cluster
 from yaqd.proto.protocols import ResourceTracker
 
 ENABLED = {

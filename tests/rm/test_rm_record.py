@@ -5,9 +5,6 @@ import queue
 from pathlib import Path
 
 import pytest
-from rm_harness import ask, cluster
-from test_rm_daemon import start
-from test_rm_node_queueing import ON, queueing_node
 
 from rm.scheduler.events import MastersDue
 from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
@@ -16,6 +13,9 @@ from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.store import record_file
 from rm.store.record_file import RecordFile
+from tests.rm.rm_harness import ask, cluster
+from tests.rm.test_rm_daemon import start
+from tests.rm.test_rm_node_queueing import ON, queueing_node
 from yaqd.model import Resource
 
 SPEC = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import Message
-from rm_harness import LOOPBACK, Harness, cluster
 
+from tests.rm.rm_harness import LOOPBACK, Harness, cluster
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols
 from yaqd.ipc import RemoteException, RpcClient
 from yaqd.proto import yarn_service_pb2 as pb

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
-from rm_harness import LOOPBACK, FakeNode, Harness, ManualClock, ask, cluster, configuration
 
 from rm.daemon import ResourceManager
 from rm.settings.daemon import read_queues
+from tests.rm.rm_harness import LOOPBACK, FakeNode, Harness, ManualClock, ask, cluster, configuration
 from yaqd.config import ConfigError, Configuration
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import Resource

@@ -6,9 +6,9 @@ import json
 
 import click
 from click.testing import CliRunner
-from rm_harness import Harness, ManualClock
-from test_rm_node_queueing import ON, ask, beat, cluster, queueing_node
 
+from tests.rm.rm_harness import Harness, ManualClock
+from tests.rm.test_rm_node_queueing import ON, ask, beat, cluster, queueing_node
 from yaqd.cli.applications.commands import app
 from yaqd.cli.nodes import node as nodes
 

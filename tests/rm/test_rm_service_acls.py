@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from rm_harness import LOOPBACK, Harness, configuration
 
 from rm.daemon import ResourceManager
+from tests.rm.rm_harness import LOOPBACK, Harness, configuration
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import Authorization, YarnError

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from rm_harness import ManualClock, cluster
 
 from rm.applications.records import Application
 from rm.store.state_store import StateStore, StateStoreError
+from tests.rm.rm_harness import ManualClock, cluster
 from yaqd.ipc.errors import RemoteIOError
 from yaqd.model import ApplicationId
 from yaqd.proto import convert

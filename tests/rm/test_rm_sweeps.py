@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_life import GB, Life, named
 
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign import sweep, walk
@@ -15,6 +14,7 @@ from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat, SchedulerEvent
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import SELF, Placement, Scope, Single, Target
+from tests.rm.rm_life import GB, Life, named
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 HOSTS = ("a", "b", "c")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from rm_harness import LOOPBACK, Harness, ManualClock, cluster
 
+from tests.rm.rm_harness import LOOPBACK, Harness, ManualClock, cluster
 from yaqd.ipc import NO_RETRY, RemoteException, RpcClient
 from yaqd.ipc.errors import InvalidToken, SaslFailure, YarnError
 from yaqd.proto import yarn_admin_pb2 as admin

@@ -5,11 +5,11 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from rm_harness import ask, cluster
-from test_rm_explain import command
-from test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 
 from rm.nodes.use import NodeUse
+from tests.rm.rm_harness import ask, cluster
+from tests.rm.test_rm_explain import command
+from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
 from yaqd.cli.top import table
 
 NODE = {

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from rm_harness import ask, cluster, configuration
 
 from rm.nodes.topology import Topology
+from tests.rm.rm_harness import ask, cluster, configuration
 from yaqd.config import ConfigError
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client

@@ -1,8 +1,8 @@
 """Masters that run outside the cluster: handed their token in the report, watched like any other."""
 
 import pytest
-from rm_harness import LOOPBACK, FakeMaster, Harness, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import LOOPBACK, FakeMaster, Harness, ManualClock, ask, cluster
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidToken
 from yaqd.model import ApplicationId

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster
 
+from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster
 from yaqd.model import Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import ClientResponse, ClientSession
-from rm_harness import LOOPBACK, Harness, ask, cluster
 from yarl import URL
 
+from tests.rm.rm_harness import LOOPBACK, Harness, ask, cluster
 from yaqd.model import ApplicationAttemptId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb

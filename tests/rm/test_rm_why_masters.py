@@ -1,13 +1,13 @@
 """What keeps an application's master, as `yaq explain`, `yaq app status` and a command that waits say it."""
 
 import pytest
-from rm_harness import cluster
-from test_rm_explain import command
-from test_rm_users import GB, Queue, given, spec
 
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, AttemptStarted, ContainerEnded, NodeJoined, NodeLeft
 from rm.scheduler.why.masters import NO_NODES
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_harness import cluster
+from tests.rm.test_rm_explain import command
+from tests.rm.test_rm_users import GB, Queue, given, spec
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"

@@ -1,9 +1,8 @@
 """`yaq explain` goes by the scheduler's own checks: of a full capacity queue, and of the nodes' queues."""
 
-from rm_life import Life
-
 from rm.scheduler.events import NodeDraining
 from rm.scheduler.node_queues.spec import QueueingSpec
+from tests.rm.rm_life import Life
 
 
 def test_what_waits_for_a_queue_at_nodes_counts_as_held() -> None:

@@ -6,8 +6,6 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rm_harness import ManualClock, ask, cluster
-from test_rm_explain import command
 
 from rm.scheduler.decisions import Allocate, Decision, Preempt
 from rm.scheduler.events import (
@@ -30,6 +28,8 @@ from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_harness import ManualClock, ask, cluster
+from tests.rm.test_rm_explain import command
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 GB = 1024

@@ -7,8 +7,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tez_crash import crashing_python, survives
 
+from tests.tez_adapter.tez_crash import crashing_python, survives
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.core.states import JobState

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_tez_adapter_machine import Driver
 
+from tests.tez_adapter.test_tez_adapter_machine import Driver
 from tez_adapter.core import events as ev
 from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, Limits, VertexSpec

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tez_crash import in_child
 
+from tests.tez_adapter.tez_crash import in_child
 from tez_adapter.client.local import run_local
 from tez_adapter.client.submit import submit_streaming
 from tez_adapter.core import events as ev

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tez_local import WordCount, WordCountPlain, conf, parts
 
+from tests.tez_adapter.tez_local import WordCount, WordCountPlain, conf, parts
 from tez_adapter.client.local import run_local
 from tez_adapter.client.submit import SubmitError
 from yaqd.mapreduce import Counters, Job, JobError, TaskCounter

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tez_local import WordCount, WordCountPlain, conf
 
+from tests.tez_adapter.tez_local import WordCount, WordCountPlain, conf
 from tez_adapter.client.local import run_local
 from yaqd.mapreduce import Job, JobError
 

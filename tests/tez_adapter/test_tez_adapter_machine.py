@@ -5,9 +5,9 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tez_invariants import validate
-from tez_random_cluster import RandomCluster
 
+from tests.tez_adapter.tez_invariants import validate
+from tests.tez_adapter.tez_random_cluster import RandomCluster
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from tez_adapter.core.demand import Ask

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_tez_adapter_machine import SMALL, Driver, mapreduce
 
 from nm.resources.memory_limit import MemoryLimits, excess
 from nm.resources.process_scan import Usage
+from tests.tez_adapter.test_tez_adapter_machine import SMALL, Driver, mapreduce
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from test_tez_adapter_e2e import WORDCOUNT, Write, finish, parts, run
 
+from tests.tez_adapter.test_tez_adapter_e2e import WORDCOUNT, Write, finish, parts, run
 from tez_adapter.client.submit import submit_command
 from yaqd.config import Configuration
 

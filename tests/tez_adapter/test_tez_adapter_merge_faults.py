@@ -16,7 +16,10 @@ from typing import Any
 
 import psutil
 import pytest
-from test_tez_adapter_merged_jobs import (
+
+from riffle_merger.format.merged import MergedIndex
+from tests.nm.nm_processes import is_over
+from tests.tez_adapter.test_tez_adapter_merged_jobs import (
     HELD,
     MERGED,
     SPLIT,
@@ -28,9 +31,6 @@ from test_tez_adapter_merged_jobs import (
     shuffle_of,
     until,
 )
-
-from riffle_merger.format.merged import MergedIndex
-from tests.nm.nm_processes import is_over
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.submit import submit_mapreduce

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from test_tez_adapter_merge_faults import attempts, end, shuffles
-from test_tez_adapter_merged_jobs import MERGED, mergers, shuffle_of, until
 
 from tests.nm.nm_small_disk import leave_free, small_disk
+from tests.tez_adapter.test_tez_adapter_merge_faults import attempts, end, shuffles
+from tests.tez_adapter.test_tez_adapter_merged_jobs import MERGED, mergers, shuffle_of, until
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
 from yaqd.config import Configuration

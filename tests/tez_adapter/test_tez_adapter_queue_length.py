@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from test_tez_adapter_e2e import finish, job_script
 
+from tests.tez_adapter.test_tez_adapter_e2e import finish, job_script
 from tez_adapter.client.submit import submit_command, submit_mapreduce
 from tez_adapter.history import read_history
 from yaqd.config import Configuration

@@ -3,8 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from tez_invariants import validate
-
+from tests.tez_adapter.tez_invariants import validate
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
-from rm_replay_streams import STREAMS, path_of, record
 
 from rm.scheduler import recording
 from rm.scheduler.decisions import Allocate
@@ -19,6 +18,7 @@ from rm.scheduler.recording import BadRecord, from_plain, replay, to_plain
 from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.placement import Both, Placement, Scope, Single, Target
+from tests.rm.replay.rm_replay_streams import STREAMS, path_of, record
 from yaqd.cli.simulation.commands import sim
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 
