@@ -6,36 +6,17 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.cli.cli_live import WORDCOUNT, Yaq, assert_one_line, yaq
 from yaqd.cli.jobs.demo_text import count_words, read_counts
 from yaqd.cli.local.processes import ProcessIdentity, processes_working_under, wait_for_end
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-ROOT = Path(__file__).resolve().parents[2]
-WORDCOUNT = str(ROOT / "examples/wordcount.py")
-Done = subprocess.CompletedProcess[str]
-Yaq = Callable[..., Done]
-
-
-def yaq(*words: object, conf: Path | None = None, **extra: object) -> Done:
-    environment = {key: value for key, value in os.environ.items() if key != "HADOOP_CONF_DIR"}
-    if conf is not None:
-        environment["HADOOP_CONF_DIR"] = str(conf)
-    command = [sys.executable, "-m", "yaqd.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **extra)  # type: ignore[call-overload, no-any-return]
-
-
-def assert_one_line(done: Done, code: int, *parts: str) -> None:
-    assert done.returncode == code, done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    for part in parts:
-        assert part in done.stderr
 
 
 @pytest.fixture(scope="module")

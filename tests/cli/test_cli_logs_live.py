@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_cli_cluster_live import Yaq, yaq
+from tests.cli.cli_live import Yaq, yaq
 from yaqd.cli.local.processes import processes_working_under
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]

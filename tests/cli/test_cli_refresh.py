@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_cli_cluster_live import Done, Yaq, assert_one_line, yaq
+from tests.cli.cli_live import Done, Yaq, assert_one_line, yaq
 from yaqd.cli.app import yaq as command
 from yaqd.cli.local.site import free_ports
 

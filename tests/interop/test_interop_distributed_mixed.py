@@ -1,11 +1,7 @@
 """Distributed scheduling with one end of Hadoop's own: our proxy under its ResourceManager, its proxy under ours."""
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,11 +9,11 @@ import pytest
 from benchmarks.stock import conf
 from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import StockClients
-from benchmarks.stock.daemons import _NODEMANAGER, StockYarn
+from benchmarks.stock.daemons import StockYarn
 from benchmarks.stock.processes import free_ports
 from tests.interop.interop_master import await_value
+from tests.interop.interop_mixed import StockNode, answers, client_of, keys_told, our_daemon, site_of
 from yaqd.config import Configuration
-from yaqd.ipc import BlockingRpcClient
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -32,53 +28,13 @@ _HOST = conf.node_hosts(1)[0]
 _PATIENCE_S = 60.0
 
 
-def _site(proxy: str, quick_tasks: dict[str, object]) -> dict[str, object]:
-    return {
-        **quick_tasks,
-        "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
-        "yarn.nodemanager.distributed-scheduling.enabled": "true",
-        "yarn.nodemanager.amrmproxy.enabled": "true",
-        "yarn.nodemanager.amrmproxy.address": proxy,
-        "yarn.nodemanager.opportunistic-containers-max-queue-length": 20,
-        "yarn.nodemanager.resource.memory-mb": 2048,
-    }
-
-
-class StockNode(StockYarn):
-    """Hadoop's NodeManager alone, under whichever ResourceManager listens on this cluster's ports."""
-
-    def start(self) -> None:
-        self._write_confs()
-        self._start("nodemanager0", _NODEMANAGER, self.directory / "conf-nm0")
-
-    def write(self) -> None:
-        self._write_confs()
-
-
-@contextmanager
-def _ours(module: str, conf_dir: Path, java_home: Path) -> Iterator[None]:
-    """One of our daemons as a process of its own."""
-    log = (conf_dir / f"{module}.log").open("wb")
-    environment = {**os.environ, "HADOOP_CONF_DIR": str(conf_dir), "JAVA_HOME": str(java_home)}
-    with log, subprocess.Popen([sys.executable, "-m", module], env=environment, stdout=log, stderr=log) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
 def _await_node(conf_dir: Path) -> None:
     def count() -> int | None:
-        with closing(_client(conf_dir)) as client:
+        with closing(client_of(conf_dir)) as client:
             metrics = client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest()).cluster_metrics
             return metrics.num_active_nms or None
 
     await_value("the node", count, _PATIENCE_S)
-
-
-def _client(conf_dir: Path) -> BlockingRpcClient:
-    address = Configuration.load(conf_dir, environ={}).get_address("yarn.resourcemanager.address")
-    return BlockingRpcClient(*address, user="test")
 
 
 def _pi(jars: HadoopJars, conf_dir: Path, proxy: str) -> list[int]:
@@ -96,7 +52,7 @@ def _pi(jars: HadoopJars, conf_dir: Path, proxy: str) -> list[int]:
     found = re.search(r"job_(\d+)_(\d+)", run.stderr)
     assert found is not None
     attempt = ApplicationAttemptId(ApplicationId(int(found[1]), int(found[2])), 1)
-    with closing(_client(conf_dir)) as client:
+    with closing(client_of(conf_dir)) as client:
         request = pb.GetContainersRequest(application_attempt_id=convert.attempt_id_pb(attempt))
         containers = client.call(Client.getContainers, request).containers
     return sorted((c.container_id.id for c in containers if c.executionType == common.OPPORTUNISTIC), reverse=True)
@@ -108,11 +64,11 @@ def test_our_proxy_under_a_stock_resource_manager(
 ) -> None:
     proxy, *ports = free_ports(4)
     address = f"{_HOST}:{proxy}"
-    site = _site(address, quick_tasks)
+    site = site_of(address, quick_tasks)
     with StockYarn(hadoop, tmp_path, nodes=0, history=False, site=site) as stock:
         folder = tmp_path / "conf-ours"
         rm = Configuration.load(stock.conf_dir, environ={})
-        yarn = {key: rm.get(key) for key in _addresses()}
+        yarn = {key: rm.get(key) for key in keys_told()}
         node = conf.nodemanager_site(0, conf.NodeShape(), tmp_path, (ports[0], ports[1], ports[2]))
         conf.write_conf(
             folder,
@@ -122,7 +78,7 @@ def test_our_proxy_under_a_stock_resource_manager(
                 "mapred": {"mapreduce.shuffle.port": 0},
             },
         )
-        with _ours("nm", folder, hadoop.java_home):
+        with our_daemon("nm", folder, hadoop.java_home):
             _await_node(stock.conf_dir)
             _pi(hadoop, stock.conf_dir, address)
             log = (folder / "nm.log").read_text()
@@ -135,39 +91,18 @@ def test_a_stock_proxy_under_our_resource_manager(
     hadoop: HadoopJars, quick_tasks: dict[str, object], tmp_path: Path
 ) -> None:
     address = f"{_HOST}:{free_ports(1)[0]}"
-    stock = StockNode(hadoop, tmp_path, nodes=1, history=False, site=_site(address, quick_tasks))
+    stock = StockNode(hadoop, tmp_path, nodes=1, history=False, site=site_of(address, quick_tasks))
     stock.write()
     folder = tmp_path / "conf-rm"
     rm = Configuration.load(stock.conf_dir, environ={})
-    yarn = {key: rm.get(key) for key in _addresses()}
+    yarn = {key: rm.get(key) for key in keys_told()}
     yarn["yaq.rm.state-store.path"] = "memory"
     queues = {**conf.capacity_site()}
     calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
     queues["yarn.scheduler.capacity.resource-calculator"] = calculator
-    conf.write_conf(folder, {"yarn": {**yarn, **_site(address, quick_tasks)}, "capacity": queues})
-    with _ours("rm", folder, hadoop.java_home):
-        await_value("our ResourceManager", lambda: _answers(stock.conf_dir) or None, _PATIENCE_S)
+    conf.write_conf(folder, {"yarn": {**yarn, **site_of(address, quick_tasks)}, "capacity": queues})
+    with our_daemon("rm", folder, hadoop.java_home):
+        await_value("our ResourceManager", lambda: answers(stock.conf_dir) or None, _PATIENCE_S)
         with stock:
             _await_node(stock.conf_dir)
             assert _pi(hadoop, stock.conf_dir, address) == [-1, -2, -3, -4]
-
-
-def _answers(conf_dir: Path) -> bool:
-    try:
-        with closing(_client(conf_dir)) as client:
-            client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest())
-    except Exception:
-        return False
-    return True
-
-
-def _addresses() -> list[str]:
-    names = ("", ".scheduler", ".resource-tracker", ".admin", ".webapp")
-    return [f"yarn.resourcemanager{name}.address" for name in names] + [
-        "yarn.scheduler.minimum-allocation-mb",
-        "yarn.application.classpath",
-        "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage",
-        "yarn.nodemanager.vmem-check-enabled",
-        "yarn.nodemanager.pmem-check-enabled",
-        "yarn.nodemanager.env-whitelist",
-    ]

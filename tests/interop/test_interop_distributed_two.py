@@ -12,7 +12,7 @@ from benchmarks.stock.artifacts import HadoopJars
 from benchmarks.stock.clients import ClientRun, StockClients
 from benchmarks.stock.processes import free_ports
 from tests.interop.interop_master import await_value
-from tests.interop.test_interop_distributed_mixed import StockNode, _addresses, _answers, _client, _ours, _site
+from tests.interop.interop_mixed import StockNode, answers, client_of, keys_told, our_daemon, site_of
 from yaqd.config import Configuration
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import convert
@@ -33,16 +33,16 @@ _LIMIT = 3
 def _start(stack: ExitStack, hadoop: HadoopJars, tmp_path: Path, quick_tasks: dict[str, object]) -> tuple[Path, str]:
     """Our daemons, and what a job is told: the clients' configuration, and the address of a master's own proxy."""
     proxy = free_ports(1)[0]
-    site = {**_site(f"{_NODES[0]}:{proxy}", quick_tasks), "yaq.distributed.max-tasks-per-job": _LIMIT}
+    site = {**site_of(f"{_NODES[0]}:{proxy}", quick_tasks), "yaq.distributed.max-tasks-per-job": _LIMIT}
     stock = StockNode(hadoop, tmp_path, nodes=2, history=False, site=site)
     stock.write()
     known = Configuration.load(stock.conf_dir, environ={})
-    yarn = {**{key: known.get(key) for key in _addresses()}, **site, "yaq.rm.state-store.path": "memory"}
+    yarn = {**{key: known.get(key) for key in keys_told()}, **site, "yaq.rm.state-store.path": "memory"}
     calculator = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
     queues = {**conf.capacity_site(), "yarn.scheduler.capacity.resource-calculator": calculator}
     conf.write_conf(tmp_path / "rm", {"yarn": yarn, "capacity": queues})
-    stack.enter_context(_ours("rm", tmp_path / "rm", hadoop.java_home))
-    await_value("our ResourceManager", lambda: _answers(stock.conf_dir) or None, _PATIENCE_S)
+    stack.enter_context(our_daemon("rm", tmp_path / "rm", hadoop.java_home))
+    await_value("our ResourceManager", lambda: answers(stock.conf_dir) or None, _PATIENCE_S)
     for number, host in enumerate(_NODES):
         folder = tmp_path / f"nm{number}"
         ports = free_ports(3)
@@ -56,14 +56,14 @@ def _start(stack: ExitStack, hadoop: HadoopJars, tmp_path: Path, quick_tasks: di
                 "mapred": {"mapreduce.shuffle.port": 0},
             },
         )
-        stack.enter_context(_ours("nm", folder, hadoop.java_home))
+        stack.enter_context(our_daemon("nm", folder, hadoop.java_home))
     await_value("both nodes", lambda: _nodes(stock.conf_dir) == 2 or None, _PATIENCE_S)
     # each master reads this in its own container
     return stock.conf_dir, f"${{env.NM_HOST}}:{proxy}"
 
 
 def _nodes(conf_dir: Path) -> int:
-    with closing(_client(conf_dir)) as client:
+    with closing(client_of(conf_dir)) as client:
         return client.call(Client.getClusterMetrics, pb.GetClusterMetricsRequest()).cluster_metrics.num_active_nms
 
 
@@ -71,14 +71,14 @@ def _containers(conf_dir: Path, application: ApplicationId) -> list[common.Conta
     request = pb.GetContainersRequest(
         application_attempt_id=convert.attempt_id_pb(ApplicationAttemptId(application, 1))
     )
-    with closing(_client(conf_dir)) as client:
+    with closing(client_of(conf_dir)) as client:
         found = client.call(Client.getContainers, request).containers
     return [c for c in found if c.executionType == common.OPPORTUNISTIC]
 
 
 def _application(conf_dir: Path) -> ApplicationId | None:
     """Once it has an attempt, whose containers can be asked for."""
-    with closing(_client(conf_dir)) as client:
+    with closing(client_of(conf_dir)) as client:
         found = client.call(Client.getApplications, pb.GetApplicationsRequest()).applications
     begun = (report.applicationId for report in found if report.yarn_application_state >= common.ACCEPTED)
     return next(map(convert.application_id, begun), None)

@@ -252,3 +252,11 @@ def node_configuration(root: Path, tracker_port: int, overrides: Mapping[str, st
 def log_text(node: NodeManager, container: ContainerId, name: str) -> str:
     root = node.settings.log_dirs[0]
     return (root / str(container.application_id) / str(container) / name).read_text()
+
+
+async def start(master: Master, token: common.Token, command: str = "true") -> service.StartContainersResponse:
+    request = service.StartContainersRequest()
+    item = request.start_container_request.add()
+    item.container_launch_context.CopyFrom(launch_context(command))
+    item.container_token.CopyFrom(token)
+    return await master.client.call(ContainerManagementProtocol.startContainers, request)

@@ -158,7 +158,7 @@ async def test_master_keys_roll_over(rm: FakeResourceManager, node: NodeManager,
     rm.container_keys.roll(90_000.0)
     assert rm.container_keys.current == new
     await master.run(TWO, launch_context("true"))  # minted with the new key
-    from tests.nm.test_nm_service import start
+    from tests.nm.nm_cluster import start
 
     assert (await start(master, old)).succeeded_requests  # made with the key before
 

@@ -12,8 +12,8 @@ from nm.daemon import NodeManager
 from nm.node_queue import Ended, Event, MastersExpected, Preempt
 from nm.node_queue_wire import NodeQueueCommands
 from tests.nm.nm_cluster import FakeResourceManager, Master, application, container_id, launch_context
-from tests.nm.test_nm_node_queue import ONE, SLOT, THREE, TWO, TWO_SLOTS, order, queue_of, run, settings
-from tests.nm.test_nm_queue_filled import OPPORTUNISTIC, Watcher, came, durations, events, numbers, queue, started
+from tests.nm.nm_ordered_queue import ONE, SLOT, THREE, TWO, TWO_SLOTS, order, queue_of, run, settings
+from tests.nm.nm_queue_life import OPPORTUNISTIC, Watcher, came, durations, events, numbers, queue, started
 from yaqd.model import ContainerSubState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

@@ -14,6 +14,7 @@ from tests.nm.nm_cluster import (
     attempt,
     container_id,
     launch_context,
+    start,
 )
 from yaqd.ipc import RemoteException, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken, YarnError
@@ -26,14 +27,6 @@ from yaqd.security import JOB_TOKEN, Token
 from yaqd.security.writable import encode_text
 
 ONE = container_id(1)
-
-
-async def start(master: Master, token: common.Token, command: str = "true") -> service.StartContainersResponse:
-    request = service.StartContainersRequest()
-    item = request.start_container_request.add()
-    item.container_launch_context.CopyFrom(launch_context(command))
-    item.container_token.CopyFrom(token)
-    return await master.client.call(ContainerManagementProtocol.startContainers, request)
 
 
 async def refused(master: Master, token: common.Token) -> common.SerializedException:

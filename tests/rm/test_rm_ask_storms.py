@@ -25,7 +25,7 @@ from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from tests.rm.rm_harness import Harness, ask, cluster
-from tests.rm.test_rm_scheduler_properties import BOUNDS, HOSTS, RACKS, spec
+from tests.rm.rm_random_life import BOUNDS, HOSTS, RACKS, spec
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
 from yaqd.proto import convert

@@ -1,28 +1,14 @@
 """The daemon as a process: its ready line, its end, and the one line with which it refuses to start."""
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-PROGRAM = (
-    "import sys; from rm.foreground import main; from tests.rm.rm_harness import configuration; "
-    "sys.exit(main(configuration({})))"
-)
-
-
-def start(**overrides: str) -> "subprocess.Popen[str]":
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    program = PROGRAM.replace("{}", repr({k.replace("__", "."): v for k, v in overrides.items()}))
-    return subprocess.Popen(
-        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+from tests.rm.rm_process import start
 
 
 def test_ready_line_then_clean_stop_on_sigterm(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What the ResourceManager says about waiting: over its REST resources, in the words of the command line."""
 
 import asyncio
-import copy
 import json
 import sqlite3
 from contextlib import closing
@@ -11,8 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from aiohttp import ClientSession
-from click.testing import CliRunner
 
 from rm.applications.records import RmContainer
 from rm.node_queues.task_records import TaskRecords
@@ -21,36 +18,16 @@ from rm.scheduler.opportunistic.node_load import NodeLoad
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue
 from rm.scheduler.why.reasons import why_waits
 from rm.store.state_store import StateStore
-from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
-from tests.rm.test_rm_distributed import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
-from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
-from yaqd.cli.applications.explain import _show_decisions, explain
+from tests.rm.rm_commands import command, get, report_queue
+from tests.rm.rm_harness import ManualClock, ask, cluster
+from tests.rm.rm_proxied import ENABLED, OPPORTUNISTIC, loaded, placed, proxied
+from tests.rm.rm_queueing import ON, OURS, beat, given, queueing_node
+from yaqd.cli.applications.explain import _show_decisions
 from yaqd.cli.exits import CommandError
-from yaqd.cli.top import top
-from yaqd.model import ApplicationId, ContainerId, ExecutionType, Resource
+from yaqd.model import ApplicationId, ExecutionType, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.proto.protocols import ResourceTracker
-
-
-async def get(rm: Harness, path: str) -> dict[str, object]:
-    assert rm.manager.web is not None
-    async with ClientSession() as session, session.get(f"http://127.0.0.1:{rm.manager.web.port}{path}") as response:
-        found: dict[str, object] = await response.json()
-        return found
-
-
-async def command(rm: Harness, *words: str) -> str:
-    """What a command prints; the cluster goes on meanwhile."""
-    assert rm.manager.web is not None
-    address = f"yarn.resourcemanager.webapp.address=127.0.0.1:{rm.manager.web.port}"
-    # a copy: click remembers in a command how it was called first, and the reference reads that
-    run = copy.copy({"explain": explain, "top": top}[words[0]])
-    result = await asyncio.to_thread(CliRunner().invoke, run, [*words[1:], "-D", address])
-    if result.exception is not None:
-        raise result.exception
-    return result.output
 
 
 async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
@@ -102,18 +79,6 @@ async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
         assert [entry["container"] for entry in waited] == [str(containers[3])] and waited[0]["waitedS"] == 1.5
         text = await command(rm, "explain", str(app_id))
         assert "Of the last 4 containers that ended" in text
-
-
-async def report_queue(node: FakeNode, waiting: list[ContainerId]) -> None:
-    """A heartbeat that lists who waits there."""
-    request = node.heartbeat()
-    said = request.node_status.yaq_queue
-    said.running, said.queued, said.wait_ms = 4, len(waiting), 10_000
-    for place, container_id in enumerate(waiting, 1):
-        entry = said.waiting.add(waited_ms=1000, expected_ms=2500 * place)
-        convert.put_container_id(entry.container_id, container_id)
-    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
-    node.response_id = response.response_id
 
 
 async def test_what_is_not_there_is_said_in_one_line() -> None:

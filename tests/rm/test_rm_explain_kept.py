@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster
-from tests.rm.test_rm_distributed import OPPORTUNISTIC, loaded
-from tests.rm.test_rm_explain import command
-from tests.rm.test_rm_node_queueing import ON, OURS, given
+from tests.rm.rm_proxied import OPPORTUNISTIC, loaded
+from tests.rm.rm_queueing import ON, OURS, given
 from yaqd.model import ApplicationId
 from yaqd.proto import yarn_common_pb2 as common
 

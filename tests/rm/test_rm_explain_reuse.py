@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from tests.rm.rm_commands import command, report_queue
 from tests.rm.rm_harness import ManualClock, ask, cluster
-from tests.rm.test_rm_explain import command, report_queue
-from tests.rm.test_rm_node_queueing import ON, given, left, queueing_node
+from tests.rm.rm_queueing import ON, given, left, queueing_node
 from yaqd.cli.applications.wait_reason import reason_in
 
 

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from rm.node_queues.task_records import _read, accuracy
+from tests.rm.rm_commands import command, report_queue
 from tests.rm.rm_harness import ManualClock, ask, cluster
-from tests.rm.test_rm_explain import command, report_queue
-from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+from tests.rm.rm_queueing import ON, OURS, beat, given, queueing_node
 from yaqd.cli.nodes import list_nodes
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto.protocols import ResourceTracker

@@ -1,124 +1,25 @@
 """Nodes that are kept for masters that take what they have started for running, where all queues are long."""
 
 import math
-from itertools import count
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
-    ApplicationSubmitted,
     Asked,
     AskRow,
     AttemptEnded,
-    AttemptStarted,
     BoundWish,
-    ContainerEnded,
-    Elapsed,
     NodeDraining,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
-    NodeQueueReported,
     NodeSilent,
-    ProxyPlaced,
     QueueingChanged,
-    SchedulerEvent,
-    WaitingTolerated,
-    WantedElsewhere,
 )
-from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
-
-ONE = Resource(1024, 1)
-SPARE = ExecutionType.OPPORTUNISTIC
-STARVE_S = 20.0
-SPEC = QueueingSpec(unaware_wait_s=2.0, starve_s=STARVE_S)
-
-
-class Life:
-    """Nodes of two slots, all full and with queues of some length; recounted after each event."""
-
-    def __init__(self, nodes: int, spec: QueueingSpec = SPEC) -> None:
-        queues = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
-        limits = SchedulerLimits(
-            AllocationBounds(ONE, Resource(8192, 8)), opportunistic=OpportunisticLimits(choice_s=0.0), queueing=spec
-        )
-        self.scheduler = Scheduler(queues, limits)
-        self.now = 0.0
-        self._numbers = count(1)
-        self.nodes = [NodeId(f"n{number}", 1) for number in range(nodes)]
-        others = self.app(tolerates_waiting=True)
-        for number, node in enumerate(self.nodes):
-            self.tell(NodeJoined(node, "/r", ONE * 2))
-            self.report(node, queued=5, wait_s=10.0 + number)
-            assert self.place(others, node) and self.place(others, node)
-            self.report(node, queued=5, wait_s=10.0 + number)
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        return decisions
-
-    def report(self, node: NodeId, *, queued: int, wait_s: float, running: int = 2) -> None:
-        self.tell(NodeQueueReported(node, running, queued, wait_s))
-        wait_ms = round(wait_s * 1000) if wait_s < math.inf else -1
-        self.tell(NodeLoaded(node, queued, wait_ms, 10))
-
-    def end(self, node: NodeId, number: int) -> None:
-        """So many of those that were sent there."""
-        there = [c for c, placed in self.scheduler.opportunistic.containers.items() if placed.node_id == node]
-        for container_id in there[:number]:
-            self.tell(ContainerEnded(container_id))
-
-    def app(self, *, tolerates_waiting: bool = False) -> ApplicationAttemptId:
-        attempt = ApplicationAttemptId(ApplicationId(1, next(self._numbers)), 1)
-        self.tell(ApplicationSubmitted(attempt.application_id, "default", "user", 0))
-        self.tell(AttemptStarted(attempt, ()))
-        if tolerates_waiting:
-            self.tell(WaitingTolerated(attempt))
-        return attempt
-
-    def want(
-        self,
-        attempt: ApplicationAttemptId,
-        number: int,
-        *,
-        after_s: float = 0.0,
-        sizes: frozenset[Resource] = frozenset(),
-        bound: tuple[BoundWish, ...] = (),
-    ) -> None:
-        """Its proxy calls, with so many that no node takes."""
-        self.now += after_s
-        self.tell(WantedElsewhere(attempt.application_id, ((1, number),), sizes, bound))
-
-    def ask(self, attempt: ApplicationAttemptId, number: int, size: Resource = ONE) -> list[NodeId]:
-        """The same without a proxy."""
-        rows = (AskRow(1, -1, "*", size, number, True, SPARE),)
-        return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
-
-    def held(self, attempt: ApplicationAttemptId) -> list[NodeId]:
-        """The nodes that are held for its opportunistic containers."""
-        return [hold.node.id for hold in self.scheduler.view.holds.opportunistic_of(attempt)]
-
-    def published(self, attempt: ApplicationAttemptId) -> list[NodeId]:
-        self.tell(Elapsed())
-        return [load.node.id for load in self.scheduler.opportunistic.ranked(attempt)]
-
-    def place(self, attempt: ApplicationAttemptId, node: NodeId) -> bool:
-        """Its proxy sends one there, if it may."""
-        known = self.scheduler.view.attempt(attempt)
-        assert known is not None
-        if not self.scheduler.opportunistic.may_go(known, node, ONE):
-            return False
-        self.tell(ProxyPlaced(ContainerId(attempt, -next(self._numbers)), node, ONE, 1, -1))
-        return True
+from tests.rm.rm_kept_nodes import ONE, SPARE, STARVE_S, Life
+from yaqd.model import NodeId, Resource
 
 
 @pytest.mark.parametrize("by_proxy", [False, True])

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import LOOPBACK, Harness, ManualClock, ask, cluster
-from tests.rm.test_rm_explain import command
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from yaqd.cli.applications.commands import status

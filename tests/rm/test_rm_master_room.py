@@ -7,8 +7,9 @@ import pytest
 from rm.node_queues.words import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_harness import ask, cluster
 from tests.rm.rm_life import GB, Life, named
-from tests.rm.test_rm_node_queueing import ON, OURS, ask, cluster, given
+from tests.rm.rm_queueing import ON, OURS, given
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

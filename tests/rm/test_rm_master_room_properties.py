@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from rm.scheduler.events import NodeBeat, NodeQueueReported
-from tests.rm.test_rm_queueing_properties import STOCK, QueueingLife
+from tests.rm.rm_random_queueing import STOCK, QueueingLife
 from yaqd.model import Resource
 
 pytestmark = pytest.mark.slow

@@ -5,48 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
-from yaqd.model import ContainerId
+from tests.rm.rm_harness import ManualClock, ask, cluster
+from tests.rm.rm_queueing import OFF, ON, OURS, beat, given, left, queueing_node, token_of
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
-from yaqd.proto import yarn_server_pb2 as server
-from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ResourceTracker
-
-OURS = ("yaq-1", "yaq-queue")
-ON = {"yaq.queue.enabled": "true", "yaq.queue.bound": "3", "yaq.queue.default-estimate": "10s"}
-OFF = {"yaq.queue.enabled": "false"}
-
-
-async def beat(
-    node: FakeNode, *, running: int = 0, queued: int = 0, wait_ms: int = 500, times: tuple[int, int] | None = None
-) -> server.NodeHeartbeatResponse:
-    """A heartbeat that says how the node's queue is, and how long what ended had waited and run."""
-    request = node.heartbeat()
-    said = request.node_status.yaq_queue
-    said.running, said.queued, said.wait_ms = running, queued, wait_ms
-    for status in request.node_status.containersStatuses:
-        if times is not None and status.state == common.C_COMPLETE:
-            status.yaq_times.queued_ms, status.yaq_times.run_ms = times
-    response = await node.tracker.call(ResourceTracker.nodeHeartbeat, request)
-    node.response_id = response.response_id
-    for forgotten in response.containers_to_be_removed_from_nm:
-        node.ended.pop(convert.container_id(forgotten), None)
-    return response
-
-
-def given(response: pb.AllocateResponse) -> list[ContainerId]:
-    return [convert.container_id(c.id) for c in response.allocated_containers]
-
-
-def token_of(container: common.Container) -> server.ContainerTokenIdentifier:
-    return server.ContainerTokenIdentifier.FromString(container.container_token.identifier)
-
-
-async def queueing_node(rm: Harness) -> FakeNode:
-    node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
-    await beat(node)
-    return node
 
 
 async def test_a_master_is_given_more_than_fits_and_the_node_is_told() -> None:
@@ -193,13 +156,6 @@ async def test_what_ended_teaches_how_long_the_others_run() -> None:
         scheduler = rm.manager.scheduler
         app_id = next(iter(scheduler.view.applications))
         assert scheduler.node_queues.estimate(app_id, 1) == 7.0
-
-
-def left(*stages: tuple[int, int, int, tuple[int, ...]]) -> common.JobLeft:
-    message = common.JobLeft()
-    for priority, tasks, task_ms, after in stages:
-        message.stages.add(priority=priority, tasks=tasks, task_ms=task_ms, after=after)
-    return message
 
 
 async def test_a_master_that_knows_its_plan_is_believed_and_the_node_hears_of_it() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, AskRow, Elapsed, NodeLoaded, WantedElsewhere
-from tests.rm.test_rm_kept_nodes import ONE, SPARE, Life
+from tests.rm.rm_kept_nodes import ONE, SPARE, Life
 from yaqd.model import ApplicationId
 
 ROOT = Path(__file__).parents[2]

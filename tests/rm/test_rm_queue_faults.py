@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from rm.settings.queues import QueueSettings
+from tests.rm.rm_commands import command, get
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster
-from tests.rm.test_rm_explain import command, get
-from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
-from tests.rm.test_rm_queue_settings import site
+from tests.rm.rm_queueing import ON, OURS, beat, given, queueing_node, site
 from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import InvalidResourceRequest

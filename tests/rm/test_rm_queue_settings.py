@@ -9,32 +9,13 @@ from rm.nodes.named_hosts import PATIENCE_S
 from rm.settings.daemon import read_queues
 from rm.settings.queues import QueueSettings
 from tests.rm.rm_harness import Harness, ManualClock, ask, cluster, configuration
-from tests.rm.test_rm_node_queueing import OFF, ON, beat, given, queueing_node
-from yaqd.config import ConfigError, Configuration
+from tests.rm.rm_queueing import OFF, ON, beat, given, queueing_node, site
+from yaqd.config import ConfigError
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteException
 from yaqd.policies.queueing.estimates import earlier, observed
 from yaqd.proto import yarn_admin_pb2 as admin
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol
-
-
-def site(folder: Path, **settings: str) -> Configuration:
-    rows = "".join(f"<property><name>{k}</name><value>{v}</value></property>\n" for k, v in settings.items())
-    (folder / "yaq-site.xml").write_text(f"<configuration>\n{rows}</configuration>\n")
-    overrides = {
-        f"yarn.resourcemanager.{name}": "127.0.0.1:0"
-        for name in ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
-    }
-    return Configuration.load(
-        folder,
-        overrides={
-            **overrides,
-            "yarn.resourcemanager.hostname": "127.0.0.1",
-            "yaq.rm.state-store.path": "memory",
-            "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
-        },
-        environ={},
-    )
 
 
 def leaf_order(rm: Harness) -> str:

@@ -8,7 +8,7 @@ from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, cluster
 from tests.rm.rm_life import GB, Life
-from tests.rm.test_rm_node_queueing import OURS, beat
+from tests.rm.rm_queueing import OURS, beat
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 

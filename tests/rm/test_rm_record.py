@@ -14,8 +14,8 @@ from rm.scheduler.view.calculators import AllocationBounds
 from rm.store import record_file
 from rm.store.record_file import RecordFile
 from tests.rm.rm_harness import ask, cluster
-from tests.rm.test_rm_daemon import start
-from tests.rm.test_rm_node_queueing import ON, queueing_node
+from tests.rm.rm_process import start
+from tests.rm.rm_queueing import ON, queueing_node
 from yaqd.model import Resource
 
 SPEC = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})

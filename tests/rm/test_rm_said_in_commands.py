@@ -7,8 +7,8 @@ import json
 import click
 from click.testing import CliRunner
 
-from tests.rm.rm_harness import Harness, ManualClock
-from tests.rm.test_rm_node_queueing import ON, ask, beat, cluster, queueing_node
+from tests.rm.rm_harness import Harness, ManualClock, ask, cluster
+from tests.rm.rm_queueing import ON, beat, queueing_node
 from yaqd.cli.applications.commands import app
 from yaqd.cli.nodes import node as nodes
 

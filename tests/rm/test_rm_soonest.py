@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rm.scheduler.events import ApplicationSubmitted, Asked, AskRow, AttemptStarted, Estimated, WaitingTolerated
-from tests.rm.test_rm_newcomers import LONG_S, SLOT, SLOTS, Cluster
+from tests.rm.rm_newcomers import LONG_S, SLOT, SLOTS, Cluster
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 
 PHASES = [0.0, 3.75, 4.25, 5.5]

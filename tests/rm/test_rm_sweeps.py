@@ -11,29 +11,14 @@ from hypothesis import strategies as st
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign import sweep, walk
 from rm.scheduler.decisions import Allocate, Decision
-from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat, SchedulerEvent
+from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.view.placement import SELF, Placement, Scope, Single, Target
+from rm.scheduler.view.placement import Placement
+from tests.rm.rm_busy import NOWHERE, QuickLife, strict_rows
 from tests.rm.rm_life import GB, Life, named
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 HOSTS = ("a", "b", "c")
-#: what keeps an application from node a
-NOWHERE = Single(Scope.NODE, 1, None, (Target(SELF, ("never there",)),))
-
-
-class QuickLife(Life):
-    """Recounted when asked to be: for thousands of applications."""
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
-        return decisions
-
-
-def strict_rows(host: str, request: int = 0) -> tuple[AskRow, ...]:
-    names = ((host, True), ("/r1", False), ("*", False))
-    return tuple(AskRow(1, request, name, Resource(GB, 1), 1, relax) for name, relax in names)
 
 
 def refuse(life: Life, number: int, why: str) -> None:

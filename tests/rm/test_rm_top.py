@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from rm.nodes.use import NodeUse
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import ask, cluster
-from tests.rm.test_rm_explain import command
-from tests.rm.test_rm_node_queueing import ON, OURS, beat, given, queueing_node
+from tests.rm.rm_queueing import ON, OURS, beat, given, queueing_node
 from yaqd.cli.top import table
 
 NODE = {

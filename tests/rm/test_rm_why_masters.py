@@ -5,9 +5,9 @@ import pytest
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, AttemptStarted, ContainerEnded, NodeJoined, NodeLeft
 from rm.scheduler.why.masters import NO_NODES
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import cluster
-from tests.rm.test_rm_explain import command
-from tests.rm.test_rm_users import GB, Queue, given, spec
+from tests.rm.rm_users import GB, Queue, given, spec
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"

@@ -6,9 +6,8 @@ from rm.scheduler.events import AskRow
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import Placement
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_busy import LARGE, NOWHERE, Busy
 from tests.rm.rm_life import Life
-from tests.rm.test_rm_large_asks import LARGE, Busy
-from tests.rm.test_rm_sweeps import NOWHERE
 from yaqd.model import ApplicationAttemptId
 
 

@@ -28,8 +28,8 @@ from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.why.reasons import why_waits
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import ManualClock, ask, cluster
-from tests.rm.test_rm_explain import command
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 GB = 1024

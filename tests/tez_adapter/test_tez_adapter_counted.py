@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tez_adapter.test_tez_adapter_machine import Driver
+from tests.tez_adapter.tez_driver import Driver
 from tez_adapter.core import events as ev
 from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, Limits, VertexSpec

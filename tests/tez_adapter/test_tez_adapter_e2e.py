@@ -7,13 +7,13 @@ import signal
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tez_adapter.client.follow import JobResult, SubmittedJob
+from tests.tez_adapter.tez_jobs import WORDCOUNT, Write, finish, job_script, parts, run, text, until
+from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.client.submit import Attachments, submit_command, submit_mapreduce, submit_streaming
@@ -25,52 +25,10 @@ from yaqd.storage import StorageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-Write = Callable[[str, str], str]
-
-WORDCOUNT = """
-from yaqd.mapreduce import Job
-class WordCount(Job):
-    def map(self, key, value):
-        for word in value.split():
-            yield word, 1
-    def reduce(self, key, values):
-        yield key, sum(values)
-"""
-
-
-def job_script(write: Write, body: str, attributes: str = "") -> str:
-    """A job whose map is `body`."""
-    head = "import os, sys, time\nfrom yaqd.mapreduce import Job\n"
-    settings = f"    {attributes}\n" if attributes else ""
-    return write("job_script.py", f"{head}class J(Job):\n{settings}    def map(self, key, value):\n        {body}\n")
-
-
-def text(lines: int, seed: int = 1) -> str:
-    rng = random.Random(seed)
-    words = [f"word{i}" for i in range(300)]
-    return "".join(" ".join(rng.choices(words, k=8)) + "\n" for _ in range(lines))
-
-
-def finish(job: SubmittedJob) -> JobResult:
-    try:
-        return job.wait(timeout_s=90)
-    finally:
-        job.close()
-
-
-def parts(folder: Path) -> list[str]:
-    assert (folder / "_SUCCESS").exists()
-    assert not (folder / "_temporary").exists()
-    return [p.read_text() for p in sorted(folder.glob("part-*"))]
-
 
 def staging_is_empty(conf: Configuration) -> bool:
     root = Path(conf.require("yarn.app.mapreduce.am.staging-dir"))
     return not list(root.glob("*/.staging/*"))
-
-
-def run(conf: Configuration, script: str, source: str, out: Path, **more: object) -> JobResult:
-    return finish(submit_mapreduce(conf, script, inputs=[source], output=str(out), **more))  # type: ignore[arg-type]
 
 
 def test_word_count_counts_words(cluster: Configuration, write: Write, tmp_path: Path) -> None:
@@ -266,13 +224,6 @@ def test_a_killed_job_leaves_nothing(cluster: Configuration) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert staging_is_empty(cluster)
-
-
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def kill_job_manager(job: SubmittedJob) -> None:

@@ -1,6 +1,6 @@
 """Jobs that may do without some of their tasks (failures.maxpercent): who is left out, and what is made of the rest."""
 
-from tests.tez_adapter.test_tez_adapter_machine import Driver, mapreduce
+from tests.tez_adapter.tez_driver import Driver, mapreduce
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.states import JobState

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nm.resources.memory_limit import MemoryLimits, excess
 from nm.resources.process_scan import Usage
-from tests.tez_adapter.test_tez_adapter_machine import SMALL, Driver, mapreduce
+from tests.tez_adapter.tez_driver import SMALL, Driver, mapreduce
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask

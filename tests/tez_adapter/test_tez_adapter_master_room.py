@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_e2e import until
+from tests.tez_adapter.tez_jobs import until
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import ContainerReport, RmClient
 from tez_adapter.client.submit import submit_command

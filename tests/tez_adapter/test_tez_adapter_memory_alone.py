@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_e2e import WORDCOUNT, Write, finish, parts, run
+from tests.tez_adapter.tez_jobs import WORDCOUNT, Write, finish, parts, run
 from tez_adapter.client.submit import submit_command
 from yaqd.config import Configuration
 

@@ -1,40 +1,39 @@
 """Our own jobs while mergers hang, reducers die in the middle of merged files, or a node dies in the middle of a merge:
 the right bytes, and no map again that has a copy left."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from riffle_merger.format.merged import MergedIndex
 from tests.nm.nm_processes import is_over
-from tests.tez_adapter.test_tez_adapter_merged_jobs import (
+from tests.tez_adapter.tez_merged import (
     HELD,
     MERGED,
     SPLIT,
     WORDS,
+    attempts,
     counts,
+    end,
     expected,
     mergers,
     run,
     shuffle_of,
+    shuffles,
     until,
 )
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.submit import submit_mapreduce
-from tez_adapter.history import read_history
 from yaqd.config import Configuration
 from yaqd.model import NodeId
 
@@ -78,18 +77,6 @@ def conf(running: Callable[..., AbstractContextManager[Configuration]], folder: 
         yield conf.with_overrides(SMALL | MERGED)
 
 
-def end(job: SubmittedJob) -> None:
-    try:
-        status = job.wait(timeout_s=90)
-    finally:
-        job.close()
-    assert status.state == "SUCCEEDED", status
-
-
-def attempts(conf: Configuration, job: SubmittedJob, vertex: str) -> list[tuple[int, str]]:
-    return [(a["task"], a["state"]) for a in read_history(conf, job.application_id).attempts if a["vertex"] == vertex]
-
-
 def test_mergers_that_hang_are_ended_and_the_originals_read(
     conf: Configuration, write: Callable[[str, str], str], tmp_path: Path, folder: Path
 ) -> None:
@@ -106,18 +93,6 @@ def test_mergers_that_hang_are_ended_and_the_originals_read(
     psutil.wait_procs(stopped, timeout=20)
     assert not [merger for merger in stopped if merger.is_running()]
     until(lambda: all(shuffle["merger"] for shuffle in shuffles(conf)))
-
-
-def shuffles(conf: Configuration) -> list[dict[str, Any]]:
-    """What each node counts."""
-    host, port = conf.get_address("yarn.resourcemanager.webapp.address")
-
-    def get(address: str) -> Any:
-        with urllib.request.urlopen(f"http://{address}", timeout=10) as answer:
-            return json.load(answer)
-
-    nodes = get(f"{host}:{port}/ws/v1/cluster/nodes")["nodes"]["node"]
-    return [get(f"{node['nodeHTTPAddress']}/ws/v1/node/info")["nodeInfo"]["shuffle"] for node in nodes]
 
 
 def merged_reads(conf: Configuration) -> int:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.nm.nm_small_disk import leave_free, small_disk
-from tests.tez_adapter.test_tez_adapter_merge_faults import attempts, end, shuffles
-from tests.tez_adapter.test_tez_adapter_merged_jobs import MERGED, mergers, shuffle_of, until
+from tests.tez_adapter.tez_merged import MERGED, attempts, end, mergers, shuffle_of, shuffles, until
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
 from yaqd.config import Configuration

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_merged_jobs import (
-    HELD,
-    SPLIT,
-    WORDS,
-    counts,
-    expected,
-    finish,
-    shuffle_of,
-    until,
-)
+from tests.tez_adapter.tez_merged import HELD, SPLIT, WORDS, counts, expected, finish, shuffle_of, until
 from tez_adapter.client.submit import submit_mapreduce
 from yaqd.cli.applications.explain_nodes import _ask
 from yaqd.cli.rm_web import get_json

@@ -3,52 +3,32 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
+from tests.tez_adapter.tez_merged import (
+    HELD,
+    MERGED,
+    SPLIT,
+    WORDS,
+    counts,
+    expected,
+    finish,
+    mergers,
+    run,
+    shuffle_of,
+    until,
+)
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.history import read_history
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-COUNT = """
-from yaqd.mapreduce import Job
-class Count(Job):
-    def map(self, key, value):
-        for word in value.split():
-            yield word, 1
-    def reduce(self, key, values):
-        yield key, sum(values)
-"""
-#: a map that waits for a file while reduces read what the others made; every task's process says that it is there
-HELD = """
-import os, pathlib, time
-from yaqd.mapreduce import Job
-HERE = pathlib.Path({here!r})
-if not os.environ.get("CONTAINER_ID", "_000001").endswith("_000001"):  # a task, not its master nor the client
-    (HERE / f"process-{{os.getpid()}}").touch()
-class Count(Job):
-    def map(self, key, value):
-        if value == "held":
-            (HERE / f"holds-{{os.getpid()}}").touch()
-            while not (HERE / "go").exists():
-                time.sleep(0.02)
-        for word in value.split():
-            yield word, 1
-    def reduce(self, key, values):
-        yield key, sum(values)
-"""
-MERGED = {"yaq.riffle.policy": "files", "yaq.riffle.files": "4", "yaq.riffle.best-effort": "1.0"}
-WORDS = "".join(f"a b c{i % 10} d{i % 7}\n" for i in range(4000))
-SPLIT = str(len(WORDS) // 24 + 1)
 
 
 @pytest.fixture(scope="module")
@@ -60,43 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def merging(running: Callable[..., AbstractContextManager[Configuration]], folder: Path) -> Iterator[Configuration]:
     with running(folder, 2, "-D", "yaq.riffle.enabled=true") as conf:
         yield conf.with_overrides({"mapreduce.input.fileinputformat.split.maxsize": SPLIT})
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 30.0) -> Any:
-    deadline = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    return found
-
-
-def run(conf: Configuration, write: Callable[[str, str], str], output: Path, reduces: int = 3) -> SubmittedJob:
-    return submit_mapreduce(
-        conf, write("count.py", COUNT), inputs=[write("in.txt", WORDS)], output=str(output), reduces=reduces
-    )
-
-
-def finish(job: SubmittedJob) -> None:
-    try:
-        status = job.wait(timeout_s=120)
-        assert status.state == "SUCCEEDED", status
-    finally:
-        job.close()
-
-
-def counts(output: Path) -> dict[str, int]:
-    lines = (line.split("\t") for part in output.glob("part-*") for line in part.read_text().splitlines())
-    return {word: int(count) for word, count in lines}
-
-
-def expected() -> dict[str, int]:
-    words = WORDS.split()
-    return {word: words.count(word) for word in set(words)}
-
-
-def shuffle_of(conf: Configuration, job: SubmittedJob) -> dict[str, Any]:
-    found: dict[str, Any] = read_history(conf, job.application_id).end["shuffle"]
-    return found
 
 
 def explained(folder: Path, job: SubmittedJob) -> str:
@@ -186,17 +129,6 @@ def test_why_nothing_of_it_was_merged_is_said(
     assert f"Map outputs: {said}" in text
     assert ("one map output has nothing to be merged with" in text) == ("1g" in values.values())
     assert "merged by their nodes" not in during + text
-
-
-def mergers(folder: Path) -> list[psutil.Process]:
-    """Of this cluster: the NodeManagers' children that run the merger."""
-    nodes = [psutil.Process(int(file.read_text().split()[0])) for file in (folder / "run").glob("nodemanager*.pid")]
-    found = []
-    for child in (child for node in nodes for child in node.children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):  # over, or not waited for yet
-            if "riffle_merger.service" in child.cmdline():
-                found.append(child)
-    return found
 
 
 def test_outputs_of_maps_that_ended_before_the_mergers_listened_are_merged_too(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from riffle_merger.format.columns import Columns
-from tests.tez_adapter.test_tez_adapter_machine import Driver, mapreduce
+from tests.tez_adapter.tez_driver import Driver, mapreduce
 from tez_adapter.client.staging import Staging, SubmitError, alias_of
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId

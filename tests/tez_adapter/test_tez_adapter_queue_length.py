@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_e2e import finish, job_script
+from tests.tez_adapter.tez_jobs import finish, job_script
 from tez_adapter.client.submit import submit_command, submit_mapreduce
 from tez_adapter.history import read_history
 from yaqd.config import Configuration

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_e2e import until
+from tests.tez_adapter.tez_jobs import until
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.submit import submit_command, submit_mapreduce

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.tez_adapter.test_tez_adapter_machine import mapreduce
+from tests.tez_adapter.tez_driver import mapreduce
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.master.left import WorkLeft
 from tez_adapter.master.rm_link import ResourceManagerLink

@@ -1,0 +1,39 @@
+"""What holds for the files of the tests themselves."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+
+def imported(source: str) -> Iterator[str]:
+    """Yields each module that a file imports, with each name that it takes from one: `a.b` and `a.b.c`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def tests_among(source: str, names: set[str]) -> list[str]:
+    """Returns the test files among `names` that a file imports."""
+    return sorted(names & {part for module in imported(source) for part in module.split(".")})
+
+
+def test_an_import_of_a_test_file_is_found_however_it_is_written() -> None:
+    names = {"test_a"}
+    for source in ("import tests.rm.test_a", "from tests.rm.test_a import x", "from tests.rm import test_a"):
+        assert tests_among(source, names) == ["test_a"]
+        assert tests_among(f"def f():\n    {source}", names) == ["test_a"]
+    assert tests_among("from tests.rm.rm_a import test_b\nimport json", names) == []
+
+
+def test_no_file_imports_a_test_file() -> None:
+    """What two test files need stands in a helper module beside them."""
+    names = {path.stem for path in TESTS.rglob("test_*.py")}
+    assert len(names) > 300
+    found = {str(path.relative_to(TESTS)): tests_among(path.read_text(), names) for path in TESTS.rglob("*.py")}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}

@@ -1,0 +1,84 @@
+"""Full nodes with more asks than ever end, some of which refuse nodes."""
+
+from collections.abc import Callable
+
+from rm.scheduler.decisions import Allocate, Decision, Reserve, Unreserve
+from rm.scheduler.events import (
+    Asked,
+    AskRow,
+    NodeBeat,
+    NodeQueueReported,
+    SchedulerEvent,
+    WaitingTolerated,
+)
+from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.view.placement import SELF, Scope, Single, Target
+from tests.rm.rm_life import GB, Life
+from yaqd.model import ApplicationAttemptId, Resource
+
+#: what keeps an application from node a
+NOWHERE = Single(Scope.NODE, 1, None, (Target(SELF, ("never there",)),))
+
+
+class QuickLife(Life):
+    """Recounted when asked to be: for thousands of applications."""
+
+    def tell(self, event: SchedulerEvent) -> list[Decision]:
+        decisions = self.scheduler.handle(event, self.now)
+        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
+        return decisions
+
+
+def strict_rows(host: str, request: int = 0) -> tuple[AskRow, ...]:
+    names = ((host, True), ("/r1", False), ("*", False))
+    return tuple(AskRow(1, request, name, Resource(GB, 1), 1, relax) for name, relax in names)
+
+
+HOSTS = ("a", "b", "c")
+LARGE = Resource(4 * GB, 1)
+
+
+class Busy(QuickLife):
+    """Three nodes of four slots, all full of small containers, more of which are asked for than ever end."""
+
+    def __init__(self, queueing: QueueingSpec, *, sizes: tuple[int, int, int] = (4, 4, 4)) -> None:
+        super().__init__(queueing)
+        self.kept: list[str] = []
+        self.given_up = 0
+        self.served: set[ApplicationAttemptId] = set()
+        self.nodes = [self.node(host, gb=gb) for host, gb in zip(HOSTS, sizes, strict=True)]
+        small = self.app()
+        self.tell(WaitingTolerated(small))
+        self.ask(small, 100_000)
+
+    def tell(self, event: SchedulerEvent) -> list[Decision]:
+        decisions = super().tell(event)
+        self.kept += [d.node_id.host for d in decisions if isinstance(d, Reserve)]
+        self.given_up += sum(isinstance(d, Unreserve) for d in decisions)
+        self.served |= {d.container_id.attempt_id for d in decisions if isinstance(d, Allocate)}
+        return decisions
+
+    def second(self, *, wait_s: float = 1.0, ends: Callable[[str], bool] = lambda _: True) -> None:
+        """A container ends at each node where one may, and all send their heartbeats."""
+        self.now += 1.0
+        for node in self.nodes:
+            if ends(node.host):
+                self.end(node.host)
+            self.tell(NodeQueueReported(node, 4, 0, wait_s))
+            self.tell(NodeBeat(node))
+
+    def start_of(self, who: ApplicationAttemptId, within_s: int, **how: object) -> int | None:
+        """After how many seconds it is given something."""
+        for number in range(within_s):
+            self.second(**how)  # type: ignore[arg-type]
+            if who in self.served:
+                self.scheduler.validate()
+                return number + 1
+        return None
+
+    def large(
+        self, *rows: AskRow, blacklist: tuple[str, ...] = (), estimate: float | None = None
+    ) -> ApplicationAttemptId:
+        app = self.app(estimate=estimate)
+        self.tell(Asked(app, rows or (AskRow(1, -1, "*", LARGE, 1),), blacklist))
+        return app
