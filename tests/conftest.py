@@ -1,6 +1,8 @@
 """Settings of all tests: no property test fails because the machine is busy (pytest-timeout ends a hanging one)."""
 
 import gc
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -11,6 +13,14 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 _STATUS = pytest.StashKey[int]()
+
+
+@pytest.fixture(autouse=True)
+def recounted() -> Iterator[None]:
+    """Recounts the schedulers that a test made and did not recount itself."""
+    yield
+    if (worlds := sys.modules.get("tests.rm.rm_world")) is not None:
+        worlds.recount()
 
 
 @pytest.hookimpl(trylast=True)

@@ -37,3 +37,13 @@ def test_no_file_imports_a_test_file() -> None:
     assert len(names) > 300
     found = {str(path.relative_to(TESTS)): tests_among(path.read_text(), names) for path in TESTS.rglob("*.py")}
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
+
+
+def test_schedulers_are_made_in_one_place() -> None:
+    """A world (`tests/rm/rm_world.py`) recounts what it made. Streams that are recorded are made by the simulator."""
+    made = {
+        str(path.relative_to(TESTS))
+        for path in TESTS.rglob("*.py")
+        if "rm.scheduler.scheduler.Scheduler" in imported(path.read_text())
+    }
+    assert made == {"rm/rm_world.py", "rm/replay/rm_replay_streams.py"}

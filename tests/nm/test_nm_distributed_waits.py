@@ -33,18 +33,15 @@ from rm.scheduler.events import (
     Estimated,
     NodeJoined,
     NodeLoaded,
-    NodeQueueReported,
     ProxyPlaced,
-    SchedulerEvent,
     WaitingTolerated,
     WantedElsewhere,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.node_load import longer_wait_ms
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.rm.rm_world import World
 from yaqd.model import (
     ANY_HOST,
     ApplicationAttemptId,
@@ -97,25 +94,26 @@ class Job:
         self.finished_at = 0.0
 
 
-class World:
+class Proxies(World):
+    """Nodes with their own node queues, and jobs with a proxy each."""
+
     def __init__(self, random: Random, nodes: int, jobs: list[Job], *, starve_s: float = math.inf) -> None:
-        self.random, self.jobs, self.now = random, {job.attempt: job for job in jobs}, 0.0
-        lines = {PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"}
-        limits = SchedulerLimits(
-            AllocationBounds(ONE, ONE),
+        super().__init__(
+            bounds=AllocationBounds(ONE, ONE),
+            validates=False,
             opportunistic=OpportunisticLimits(choice_s=0.0),
             queueing=QueueingSpec(unaware_wait_s=LIMIT_S, starve_s=starve_s),
         )
-        self.scheduler = Scheduler(parse_capacity_scheduler(lines), limits)
+        self.random, self.jobs = random, {job.attempt: job for job in jobs}
         self.nodes = [self._node(f"n{number}", random.choice((2, 4))) for number in range(nodes)]
         for node in self.nodes:
-            self._tell(NodeJoined(node.id, "/r", Resource(1024 * node.slots, node.slots)))
+            self.tell(NodeJoined(node.id, "/r", Resource(1024 * node.slots, node.slots)))
         for job in jobs:
-            self._tell(ApplicationSubmitted(job.attempt.application_id, "default", "user", 0))
-            self._tell(AttemptStarted(job.attempt, ()))
-            self._tell(Estimated(job.attempt.application_id, PRIORITY, job.told_s))
+            self.tell(ApplicationSubmitted(job.attempt.application_id, "default", "user", 0))
+            self.tell(AttemptStarted(job.attempt, ()))
+            self.tell(Estimated(job.attempt.application_id, PRIORITY, job.told_s))
             if job.most_s is None:
-                self._tell(WaitingTolerated(job.attempt))
+                self.tell(WaitingTolerated(job.attempt))
         self._came: dict[ContainerId, float] = {}
 
     @staticmethod
@@ -126,19 +124,16 @@ class World:
 
     # ---- the ResourceManager
 
-    def _tell(self, event: SchedulerEvent) -> None:
-        self.scheduler.handle(event, self.now)
-
     def _report(self, node: Node) -> None:
         said = node.queue.snapshot(self.now)
-        self._tell(NodeQueueReported(node.id, said.running, said.queued, said.wait_s))
+        self.reports(node.id, said.running, said.queued, said.wait_s)
         wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
-        self._tell(NodeLoaded(node.id, said.queued, wait_ms, 10))
+        self.tell(NodeLoaded(node.id, said.queued, wait_ms, 10))
 
     def _published(self, job: Job) -> NodesPublished:
         """As the ResourceManager's usage monitor says it."""
         offers = []
-        self._tell(Elapsed())
+        self.tell(Elapsed())
         for load in self.scheduler.opportunistic.ranked(job.attempt):
             has_room = ONE.fits_in(load.left)
             wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
@@ -155,7 +150,7 @@ class World:
         booked = [place for place in places if self._book(job, place)]
         kept = job.proxy.asks.pending_by_size()
         counts = tuple((priority, number) for (priority, _), number in kept.items())
-        self._tell(WantedElsewhere(job.attempt.application_id, counts, frozenset(size for _, size in kept)))
+        self.tell(WantedElsewhere(job.attempt.application_id, counts, frozenset(size for _, size in kept)))
         refused = [(p.container_id, p.wanted_by) for p in places if p not in booked]
         job.proxy.handle(NotBooked(tuple(refused)), self.now)
         job.proxy.handle(self._published(job), self.now)
@@ -168,7 +163,7 @@ class World:
         node_id = place.node.node_id
         if not self.scheduler.opportunistic.may_go(known, node_id, ONE):
             return False
-        self._tell(ProxyPlaced(place.container_id, node_id, ONE, PRIORITY, -1))
+        self.tell(ProxyPlaced(place.container_id, node_id, ONE, PRIORITY, -1))
         return True
 
     def _start(self, job: Job, place: Place) -> None:
@@ -201,7 +196,7 @@ class World:
                 job.back[task] += 1
             job.wanted.append(task)
             job.is_changed = True
-            self._tell(ContainerEnded(decision.container_id))
+            self.tell(ContainerEnded(decision.container_id))
             job.proxy.handle(Over((decision.container_id,), frozenset((decision.container_id,))), self.now)
 
     def _work(self, node: Node) -> None:
@@ -211,7 +206,7 @@ class World:
             job.done[job.tasks[container_id]] += 1
             job.finished_at = self.now
             job.proxy.handle(Over((container_id,)), self.now)
-            self._tell(ContainerEnded(container_id))
+            self.tell(ContainerEnded(container_id))
             self._carry_out(node, list(node.queue.handle(ContainerOver(container_id), self.now)))
         tick = node.queue.next_tick()
         if tick is not None and tick <= self.now:
@@ -233,6 +228,8 @@ class World:
                 if step % per_beat == phases[id(job)]:
                     self._poll(job)
                     job.proxy.validate()
+            if step % per_beat == 0:
+                self.scheduler.validate()
             if all(not job.wanted and job.done.total() == len(job.started) for job in self.jobs.values()):
                 return
 
@@ -247,7 +244,7 @@ def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_mos
         tasks, runs_s = random.randint(20, 40), random.choice((3.0, 8.0, 20.0))
         jobs.append(Job(number, tasks, runs_s, runs_s * off_by, tolerates_waiting=number == 1 and bool(seed % 2)))
     tasks = {job.attempt: len(job.wanted) for job in jobs}
-    World(random, 3, jobs).run(3600.0)
+    Proxies(random, 3, jobs).run(3600.0)
     for job in jobs:
         assert job.started == job.done == dict.fromkeys(range(tasks[job.attempt]), 1), "each once"
         if job.most_s is None:
@@ -266,7 +263,7 @@ def test_who_must_not_wait_is_given_places_where_others_keep_all_queues_long(see
     """Three jobs with more than three nodes can do, and one whose master does not know that anything waits."""
     jobs = [Job(number, 300, 8.0, 8.0, tolerates_waiting=True) for number in range(1, 4)]
     unaware = Job(4, 8, 8.0, 8.0 * off_by, tolerates_waiting=False)
-    world = World(Random(seed), 3, [*jobs, unaware], starve_s=20.0)
+    world = Proxies(Random(seed), 3, [*jobs, unaware], starve_s=20.0)
     world.run(450.0)
     assert any(job.wanted for job in jobs), "the queues were long to the end"
     assert unaware.done.total() == 8

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 
-from rm.scheduler.decisions import Allocate, Decision, Reserve, Unreserve
+from rm.scheduler.decisions import Allocate, Outcome, Reserve, Unreserve
 from rm.scheduler.events import (
     Asked,
     AskRow,
-    NodeBeat,
-    NodeQueueReported,
-    SchedulerEvent,
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import SELF, Scope, Single, Target
 from tests.rm.rm_life import GB, Life
+from tests.rm.rm_world import row
 from yaqd.model import ApplicationAttemptId, Resource
 
 #: what keeps an application from node a
@@ -23,15 +21,13 @@ NOWHERE = Single(Scope.NODE, 1, None, (Target(SELF, ("never there",)),))
 class QuickLife(Life):
     """Recounted when asked to be: for thousands of applications."""
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
-        return decisions
+    def __init__(self, queueing: QueueingSpec) -> None:
+        super().__init__(queueing, validates=False)
 
 
 def strict_rows(host: str, request: int = 0) -> tuple[AskRow, ...]:
     names = ((host, True), ("/r1", False), ("*", False))
-    return tuple(AskRow(1, request, name, Resource(GB, 1), 1, relax) for name, relax in names)
+    return tuple(row(name, relax=relax, request=request) for name, relax in names)
 
 
 HOSTS = ("a", "b", "c")
@@ -51,12 +47,14 @@ class Busy(QuickLife):
         self.tell(WaitingTolerated(small))
         self.ask(small, 100_000)
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = super().tell(event)
-        self.kept += [d.node_id.host for d in decisions if isinstance(d, Reserve)]
-        self.given_up += sum(isinstance(d, Unreserve) for d in decisions)
-        self.served |= {d.container_id.attempt_id for d in decisions if isinstance(d, Allocate)}
-        return decisions
+    def follow(self, decision: Outcome) -> None:
+        super().follow(decision)
+        if isinstance(decision, Reserve):
+            self.kept.append(decision.node_id.host)
+        elif isinstance(decision, Unreserve):
+            self.given_up += 1
+        elif isinstance(decision, Allocate):
+            self.served.add(decision.container_id.attempt_id)
 
     def second(self, *, wait_s: float = 1.0, ends: Callable[[str], bool] = lambda _: True) -> None:
         """A container ends at each node where one may, and all send their heartbeats."""
@@ -64,8 +62,8 @@ class Busy(QuickLife):
         for node in self.nodes:
             if ends(node.host):
                 self.end(node.host)
-            self.tell(NodeQueueReported(node, 4, 0, wait_s))
-            self.tell(NodeBeat(node))
+            self.reports(node, 4, 0, wait_s)
+            self.beats(node)
 
     def start_of(self, who: ApplicationAttemptId, within_s: int, **how: object) -> int | None:
         """After how many seconds it is given something."""

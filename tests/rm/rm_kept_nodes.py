@@ -3,29 +3,20 @@
 import math
 from itertools import count
 
-from rm.scheduler.decisions import Allocate, Decision
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
     BoundWish,
     ContainerEnded,
     Elapsed,
     NodeJoined,
     NodeLoaded,
-    NodeQueueReported,
     ProxyPlaced,
-    SchedulerEvent,
-    WaitingTolerated,
     WantedElsewhere,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from tests.rm.rm_world import World, row
+from yaqd.model import ApplicationAttemptId, ContainerId, ExecutionType, NodeId, Resource
 
 ONE = Resource(1024, 1)
 SPARE = ExecutionType.OPPORTUNISTIC
@@ -33,16 +24,15 @@ STARVE_S = 20.0
 SPEC = QueueingSpec(unaware_wait_s=2.0, starve_s=STARVE_S)
 
 
-class Life:
-    """Nodes of two slots, all full and with queues of some length; recounted after each event."""
+class Life(World):
+    """Nodes of two slots, all full and with node queues of some length."""
 
     def __init__(self, nodes: int, spec: QueueingSpec = SPEC) -> None:
-        queues = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
-        limits = SchedulerLimits(
-            AllocationBounds(ONE, Resource(8192, 8)), opportunistic=OpportunisticLimits(choice_s=0.0), queueing=spec
+        super().__init__(
+            bounds=AllocationBounds(ONE, Resource(8192, 8)),
+            opportunistic=OpportunisticLimits(choice_s=0.0),
+            queueing=spec,
         )
-        self.scheduler = Scheduler(queues, limits)
-        self.now = 0.0
         self._numbers = count(1)
         self.nodes = [NodeId(f"n{number}", 1) for number in range(nodes)]
         others = self.app(tolerates_waiting=True)
@@ -52,13 +42,8 @@ class Life:
             assert self.place(others, node) and self.place(others, node)
             self.report(node, queued=5, wait_s=10.0 + number)
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        return decisions
-
     def report(self, node: NodeId, *, queued: int, wait_s: float, running: int = 2) -> None:
-        self.tell(NodeQueueReported(node, running, queued, wait_s))
+        self.reports(node, running, queued, wait_s)
         wait_ms = round(wait_s * 1000) if wait_s < math.inf else -1
         self.tell(NodeLoaded(node, queued, wait_ms, 10))
 
@@ -69,12 +54,7 @@ class Life:
             self.tell(ContainerEnded(container_id))
 
     def app(self, *, tolerates_waiting: bool = False) -> ApplicationAttemptId:
-        attempt = ApplicationAttemptId(ApplicationId(1, next(self._numbers)), 1)
-        self.tell(ApplicationSubmitted(attempt.application_id, "default", "user", 0))
-        self.tell(AttemptStarted(attempt, ()))
-        if tolerates_waiting:
-            self.tell(WaitingTolerated(attempt))
-        return attempt
+        return self.begin(tolerates_waiting=tolerates_waiting)
 
     def want(
         self,
@@ -91,8 +71,7 @@ class Life:
 
     def ask(self, attempt: ApplicationAttemptId, number: int, size: Resource = ONE) -> list[NodeId]:
         """The same without a proxy."""
-        rows = (AskRow(1, -1, "*", size, number, True, SPARE),)
-        return [d.node_id for d in self.tell(Asked(attempt, rows)) if isinstance(d, Allocate)]
+        return [one.node_id for one in self.asks(attempt, row(count=number, size=size, kind=SPARE))]
 
     def held(self, attempt: ApplicationAttemptId) -> list[NodeId]:
         """The nodes that are held for its opportunistic containers."""
@@ -104,9 +83,7 @@ class Life:
 
     def place(self, attempt: ApplicationAttemptId, node: NodeId) -> bool:
         """Its proxy sends one there, if it may."""
-        known = self.scheduler.view.attempt(attempt)
-        assert known is not None
-        if not self.scheduler.opportunistic.may_go(known, node, ONE):
+        if not self.scheduler.opportunistic.may_go(self.attempt_of(attempt), node, ONE):
             return False
         self.tell(ProxyPlaced(ContainerId(attempt, -next(self._numbers)), node, ONE, 1, -1))
         return True

@@ -1,97 +1,65 @@
 """A scheduler with queues at its nodes, and short words for what happens to it."""
 
-from rm.scheduler.decisions import Allocate, Decision
+from collections.abc import Iterable
+
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
-    ContainerEnded,
     Estimated,
-    NodeBeat,
-    NodeJoined,
-    NodeQueueReported,
-    SchedulerEvent,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view.calculators import AllocationBounds
-from rm.scheduler.why.reasons import why_waits
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
-
-GB = 1024
+from tests.rm.rm_world import GB, ONE_QUEUE, SLOT, World, given, queues, rows
+from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 
-class Life:
-    """A scheduler and short words for events; recounted after each."""
+class Life(World):
+    """One scheduler with node queues; what is given is told by hosts."""
 
     def __init__(
-        self, queueing: QueueingSpec | None = None, preemption: PreemptionSpec | None = None, **queues: str
+        self,
+        queueing: QueueingSpec | None = None,
+        preemption: PreemptionSpec | None = None,
+        *,
+        validates: bool = True,
+        **lines: str,
     ) -> None:
-        values = queues or {"root.queues": "default", "root.default.capacity": "100"}
-        tree = parse_capacity_scheduler(
-            {PREFIX + n: v for n, v in {"maximum-am-resource-percent": "1", **values}.items()}
+        """`lines`: of the queues, in full; by default one, `default`."""
+        super().__init__(
+            queues({"maximum-am-resource-percent": "1", **(lines or ONE_QUEUE)}),
+            validates=validates,
+            queueing=queueing or QueueingSpec(bound=2),
+            preemption=preemption or PreemptionSpec(),
         )
-        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
-        queues_of_nodes = queueing or QueueingSpec(bound=2)
-        limits = SchedulerLimits(bounds, queueing=queues_of_nodes, preemption=preemption or PreemptionSpec())
-        self.scheduler = Scheduler(tree, limits)
-        self.now = 0.0
-        self.apps = 0
-        #: live, in the order in which they were given
-        self.live: dict[ContainerId, Allocate] = {}
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        self.live.update((d.container_id, d) for d in decisions if isinstance(d, Allocate))
-        return decisions
 
     def node(self, host: str, *, gb: int = 4, wait: float | None = 1.0, rack: str = "/r1") -> NodeId:
         """`wait` None: a stock node."""
-        node_id = NodeId(host, 1)
-        self.tell(NodeJoined(node_id, rack, Resource(gb * GB, gb)))
+        node_id = self.join(host, Resource(gb * GB, gb), rack=rack)
         if wait is not None:
             self.report(node_id, wait=wait)
         return node_id
 
     def report(self, node_id: NodeId, *, queued: int = 0, wait: float = 1.0) -> list[str]:
         """A heartbeat; who is given what."""
-        self.tell(NodeQueueReported(node_id, 4, queued, wait))
-        return named(self.tell(NodeBeat(node_id)))
+        self.reports(node_id, 4, queued, wait)
+        return named(self.beats(node_id))
 
     def app(
         self, queue: str = "default", *, estimate: float | None = 10.0, has_master: bool = False
     ) -> ApplicationAttemptId:
-        self.apps += 1
-        app_id = ApplicationId(1, self.apps)
-        self.tell(ApplicationSubmitted(app_id, queue, "user", 0))
-        attempt_id = ApplicationAttemptId(app_id, 1)
-        self.tell(AttemptStarted(attempt_id, (AskRow(0, -1, "*", Resource(GB, 1), 1),) if has_master else ()))
+        attempt_id = self.begin(queue, master=SLOT if has_master else None)
         if estimate is not None:
-            self.tell(Estimated(app_id, 1, estimate))
+            self.tell(Estimated(attempt_id.application_id, 1, estimate))
         return attempt_id
 
     def ask(self, attempt: ApplicationAttemptId, count: int, *names: str, gb: int = 1, priority: int = 1) -> list[str]:
-        rows = tuple(AskRow(priority, -1, n, Resource(gb * GB, 1), count) for n in (*names, "*"))
-        return named(self.tell(Asked(attempt, rows)))
-
-    def why(self, attempt_id: ApplicationAttemptId) -> str:
-        """What is said of the first ask of the attempt."""
-        attempt = self.scheduler.view.attempt(attempt_id)
-        assert attempt is not None
-        return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
+        return named(self.asks(attempt, *rows(*names, count=count, size=Resource(gb * GB, 1), priority=priority)))
 
     def end(self, host: str) -> list[str]:
         """The oldest container there ends."""
         container_id = next(c for c, given in self.live.items() if given.node_id.host == host)
-        del self.live[container_id]
-        return named(self.tell(ContainerEnded(container_id)))
+        return named(self.ends(container_id))
 
 
-def named(decisions: list[Decision]) -> list[str]:
-    """The host of each container given, with a star where it waits."""
-    given = [d for d in decisions if isinstance(d, Allocate)]
-    return [d.node_id.host + ("*" if d.queued is not None else "") for d in given]
+def named(decisions: Iterable[Outcome]) -> list[str]:
+    """Returns the host of each container given, with a star where it waits."""
+    return [one.node_id.host + ("*" if one.queued is not None else "") for one in given(decisions)]

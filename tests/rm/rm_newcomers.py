@@ -4,30 +4,23 @@ import heapq
 from collections import defaultdict
 
 from nm.node_queue import Arrived, Decision, Ended, Launch, MastersExpected, NodeQueue, NodeQueueSettings
-from rm.scheduler.decisions import Allocate
+from rm.scheduler.decisions import Allocate, Outcome
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
     ContainerEnded,
     Estimated,
     NodeBeat,
     NodeJoined,
     NodeQueueReported,
-    SchedulerEvent,
     TaskTimes,
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from tests.rm.rm_world import SLOT, World, queues, row
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering
 
-SLOT = Resource(1024, 1)
 NODES, SLOTS, BOUND = 2, 2, 3
 BEAT_S = 0.5
 LONG_S = 6.0
@@ -40,7 +33,7 @@ SRJF = {
 }
 
 
-class Cluster:
+class Cluster(World):
     """A scheduler and real node queues, and masters that ask for everything when they start and learn at its end how
     long a task ran."""
 
@@ -48,9 +41,7 @@ class Cluster:
         """`keeps_room`: nodes keep room for masters where they are told so."""
         self.keeps = keeps_room
         spec = QueueingSpec(bound=BOUND, overdue_s=OVERDUE_S)
-        tree = parse_capacity_scheduler({PREFIX + name: value for name, value in SRJF.items()})
-        self.scheduler = Scheduler(tree, SchedulerLimits(AllocationBounds(SLOT, SLOT), queueing=spec))
-        self.now = 0.0
+        super().__init__(queues(SRJF), bounds=AllocationBounds(SLOT, SLOT), queueing=spec)
         self.tasks: dict[ApplicationId, tuple[int, float]] = {}
         self.accepted: dict[ApplicationId, float] = {}
         #: by application: when its master and its tasks started, s after it was accepted
@@ -61,7 +52,7 @@ class Cluster:
         #: what started in the room that its node kept for a master
         self.passed: list[ContainerId] = []
         #: when, node, what
-        self.ends: list[tuple[float, NodeId, ContainerId]] = []
+        self.due: list[tuple[float, NodeId, ContainerId]] = []
         self.over: dict[NodeId, list[ContainerId]] = defaultdict(list)
         settings = NodeQueueSettings(True, BOUND, Ordering("srjf"), OVERDUE_S)
         self.queues = {
@@ -70,19 +61,19 @@ class Cluster:
         for node_id in self.queues:
             self.running[node_id] = {}
             self.tell(NodeJoined(node_id, "/r", SLOT * SLOTS))
-            self.tell(NodeQueueReported(node_id, 0, 0, 0.0))
+            self.reports(node_id, 0, 0, 0.0)
 
-    def tell(self, event: SchedulerEvent) -> None:
-        given = [d for d in self.scheduler.handle(event, self.now) if isinstance(d, Allocate)]
-        self.scheduler.validate()
-        for one in given:
-            app_id = one.container_id.application_id
-            estimate = None if one.is_master else self.scheduler.node_queues.estimate(app_id, one.priority)
-            facts = TaskFacts(app_id, estimate=estimate, priority=one.priority)
-            if one.is_master:
-                self.is_master.add(one.container_id)
-            came = Arrived(one.container_id, SLOT, ExecutionType.GUARANTEED, facts, one.is_master)
-            self.at_node(one.node_id, self.queues[one.node_id].handle(came, self.now))
+    def follow(self, decision: Outcome) -> None:
+        super().follow(decision)
+        if not isinstance(decision, Allocate):
+            return
+        one, app_id = decision, decision.container_id.application_id
+        estimate = None if one.is_master else self.scheduler.node_queues.estimate(app_id, one.priority)
+        facts = TaskFacts(app_id, estimate=estimate, priority=one.priority)
+        if one.is_master:
+            self.is_master.add(one.container_id)
+        came = Arrived(one.container_id, SLOT, ExecutionType.GUARANTEED, facts, one.is_master)
+        self.at_node(one.node_id, self.queues[one.node_id].handle(came, self.now))
 
     def at_node(self, node_id: NodeId, decisions: list[Decision]) -> None:
         for decision in decisions:
@@ -99,22 +90,20 @@ class Cluster:
                 number, _ = self.tasks[app_id]
                 attempt_id = ApplicationAttemptId(app_id, 1)
                 self.tell(WaitingTolerated(attempt_id))
-                self.tell(Asked(attempt_id, (AskRow(1, -1, "*", SLOT, number),)))
+                self.asks(attempt_id, row(count=number))
             else:
                 self.started[app_id].append(after_s)
-                heapq.heappush(self.ends, (self.now + self.tasks[app_id][1], node_id, one))
+                heapq.heappush(self.due, (self.now + self.tasks[app_id][1], node_id, one))
 
     def app(self, tasks: int, seconds: float, *, estimate: float | None = None, master: bool = True) -> ApplicationId:
-        app_id = ApplicationId(1, len(self.tasks) + 1)
+        app_id = ApplicationId(1, self.apps + 1)
         self.tasks[app_id], self.accepted[app_id] = (tasks, seconds), self.now
-        attempt_id = ApplicationAttemptId(app_id, 1)
-        self.tell(ApplicationSubmitted(app_id, "q", "ann", 0))
-        self.tell(AttemptStarted(attempt_id, (AskRow(0, -1, "*", SLOT, 1),) if master else ()))
+        attempt_id = self.begin("q", "ann", master=SLOT if master else None)
         if estimate is not None:
             self.tell(Estimated(app_id, 1, estimate))
         if not master:
             self.tell(WaitingTolerated(attempt_id))
-            self.tell(Asked(attempt_id, (AskRow(1, -1, "*", SLOT, tasks),)))
+            self.asks(attempt_id, row(count=tasks))
         return app_id
 
     def run(self, seconds: float) -> None:
@@ -128,8 +117,8 @@ class Cluster:
 
     def end_tasks(self) -> None:
         now = self.now
-        while self.ends and self.ends[0][0] <= now:
-            self.now, node_id, one = heapq.heappop(self.ends)
+        while self.due and self.due[0][0] <= now:
+            self.now, node_id, one = heapq.heappop(self.due)
             del self.running[node_id][one]
             self.over[node_id].append(one)
             self.at_node(node_id, self.queues[node_id].handle(Ended(one), self.now))

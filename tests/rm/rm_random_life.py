@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.scheduler.decisions import AcceptApplication, Allocate, Decision
+from rm.scheduler.decisions import AcceptApplication, Allocate, Outcome
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationMoved,
@@ -22,16 +22,12 @@ from rm.scheduler.events import (
     QueuesRefreshed,
     SchedulerEvent,
 )
-from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.queues.user_limits import may_take
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.cluster import ClusterView
+from tests.rm.rm_world import BOUNDS, DEFAULT, DOMINANT, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
-DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
-DEFAULT = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
-BOUNDS = AllocationBounds(Resource(1024, 1), Resource(8192, 4))
 HOSTS = ("h0", "h1", "h2", "h3", "elsewhere")
 RACKS = ("/r0", "/r1", "/nowhere")
 
@@ -58,7 +54,7 @@ def spec(
         "resource-calculator": calculator,
         "node-locality-delay": "3",
     }
-    return parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
+    return queues(values)
 
 
 def fingerprint(view: ClusterView) -> object:
@@ -86,8 +82,9 @@ class SchedulerLife(RuleBasedStateMachine):
     @initialize(calculator=st.sampled_from([DOMINANT, DEFAULT]))
     def start(self, calculator: str) -> None:
         self.calculator = calculator
-        limits = SchedulerLimits(BOUNDS, reserve_after_s=5.0, reservation_s=20.0)
-        self.scheduler = Scheduler(spec(calculator=calculator), limits)
+        tree = spec(calculator=calculator)
+        self.world = World(tree, bounds=BOUNDS, validates=False, reserve_after_s=5.0, reservation_s=20.0)
+        self.scheduler = self.world.scheduler
         self.now = 0.0
         self.nodes: dict[NodeId, Resource] = {}
         self.drained: set[NodeId] = set()
@@ -98,9 +95,10 @@ class SchedulerLife(RuleBasedStateMachine):
         self.wanted: dict[tuple[ApplicationAttemptId, int], int] = {}
         self.made = 0
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
+    def tell(self, event: SchedulerEvent) -> list[Outcome]:
         self.now += 1.0
-        decisions = self.scheduler.handle(event, self.now)
+        self.world.now = self.now
+        decisions = self.world.tell(event)
         for decision in decisions:
             if isinstance(decision, Allocate):
                 self.check_allocation(decision)

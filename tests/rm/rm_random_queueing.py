@@ -19,8 +19,8 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from tests.rm.rm_random_life import BOUNDS, DEFAULT, DOMINANT, HOSTS, RACKS, SchedulerLife, spec
+from tests.rm.rm_random_life import HOSTS, RACKS, SchedulerLife, spec
+from tests.rm.rm_world import BOUNDS, DEFAULT, DOMINANT, World
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
 #: stays without a queue: it never reports one
@@ -46,8 +46,9 @@ class QueueingLife(SchedulerLife):
         self.queueing = QueueingSpec(
             bound=bound, free_share=free_share, default_estimate_s=default, unaware_wait_s=unaware_wait_s
         )
-        limits = SchedulerLimits(BOUNDS, reserve_after_s=5.0, reservation_s=20.0, queueing=self.queueing)
-        self.scheduler = Scheduler(spec(calculator=calculator, order=order), limits)
+        tree, limits = spec(calculator=calculator, order=order), {"reserve_after_s": 5.0, "reservation_s": 20.0}
+        self.world = World(tree, bounds=BOUNDS, validates=False, queueing=self.queueing, **limits)
+        self.scheduler = self.world.scheduler
         self.estimated: set[tuple[ApplicationId, int]] = set()
         self.now = 0.0
         self.nodes: dict[NodeId, Resource] = {}

@@ -10,24 +10,20 @@ from hypothesis import strategies as st
 import rm.services.application_master as service
 from rm.applications.records import Attempt
 from rm.scheduler.asks.intake import parts
-from rm.scheduler.decisions import Decision
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
-    ApplicationSubmitted,
     Asked,
     AskRow,
-    AttemptStarted,
     Estimated,
-    NodeJoined,
     NodeLoaded,
-    NodeQueueReported,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from tests.rm.rm_harness import Harness, ask, cluster
-from tests.rm.rm_random_life import BOUNDS, HOSTS, RACKS, spec
+from tests.rm.rm_random_life import HOSTS, RACKS, spec
+from tests.rm.rm_world import BOUNDS, SLOT, World
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest
-from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterProtocol
@@ -47,42 +43,41 @@ rows = st.builds(
 calls = st.lists(st.lists(rows, min_size=1, max_size=14).map(tuple), min_size=1, max_size=3)
 
 
-def scheduler_of(*, queues: bool, spare: bool) -> Scheduler:
-    limits = SchedulerLimits(
-        BOUNDS,
+def world_of(*, queues: bool, spare: bool) -> World:
+    """Four nodes and an application."""
+    made = World(
+        spec(),
+        bounds=BOUNDS,
         queueing=QueueingSpec(bound=2, default_estimate_s=5.0) if queues else None,
         opportunistic=OpportunisticLimits(per_heartbeat=3) if spare else None,
     )
-    made = Scheduler(spec(), limits)
     for number, host in enumerate(HOSTS[:4]):
-        node = NodeId(host, 1)
-        made.handle(NodeJoined(node, RACKS[number % 2], Resource(4096, 4)), 0.0)
-        made.handle(NodeLoaded(node, 0, -1, 10), 0.0)
+        node = made.join(host, SLOT * 4, rack=RACKS[number % 2])
+        made.tell(NodeLoaded(node, 0, -1, 10))
         if queues:
-            made.handle(NodeQueueReported(node, 4, 0, float(number)), 0.0)
-    made.handle(ApplicationSubmitted(ATTEMPT.application_id, "root.b", "ann", 0), 0.0)
-    made.handle(AttemptStarted(ATTEMPT, (AskRow(0, -1, "*", Resource(1024, 1), 1),)), 0.0)
-    made.handle(Estimated(ATTEMPT.application_id, 1, 10.0), 0.0)
+            made.reports(node, 4, 0, float(number))
+    assert made.begin("root.b", "ann", master=SLOT) == ATTEMPT
+    made.tell(Estimated(ATTEMPT.application_id, 1, 10.0))
     return made
 
 
-def wanted(scheduler: Scheduler) -> object:
-    attempt = scheduler.view.attempt(ATTEMPT)
-    assert attempt is not None and not attempt.carried
+def wanted(world: World) -> object:
+    attempt = world.attempt_of(ATTEMPT)
+    assert not attempt.carried
     left = {a.key: (dict(a.counts), a.pending, a.capability, a.missed, set(a.strict)) for a in attempt.asks}
-    return left, attempt.asks.pending, sorted(scheduler.view.containers)
+    return left, attempt.asks.pending, sorted(world.scheduler.view.containers)
 
 
 @given(calls, st.integers(1, 6), st.booleans(), st.booleans())
 def test_a_call_in_parts_is_given_the_same_in_the_same_order(said, size: int, queues: bool, spare: bool) -> None:
-    once, in_parts = scheduler_of(queues=queues, spare=spare), scheduler_of(queues=queues, spare=spare)
+    once, in_parts = world_of(queues=queues, spare=spare), world_of(queues=queues, spare=spare)
     for number, call in enumerate(said):
         asked = Asked(ATTEMPT, call, ("h1",) if number == 1 else (), ("h1",) if number == 2 else ())
-        whole = once.handle(asked, float(number))
-        found: list[Decision] = []
-        for part in in_parts.parts(asked, size):
-            found += in_parts.handle(part, float(number))
-            in_parts.validate()
+        once.now = in_parts.now = float(number)
+        whole = once.tell(asked)
+        found: list[Outcome] = []
+        for part in in_parts.scheduler.parts(asked, size):
+            found += in_parts.tell(part)
         assert found == whole
         assert wanted(in_parts) == wanted(once)
 

@@ -9,24 +9,17 @@ from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.candidates import Candidates, locality
 from rm.scheduler.decisions import Locality
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
     AskRow,
-    AttemptStarted,
     NodeDraining,
-    NodeJoined,
-    NodeQueueReported,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue, NodeView
-from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
+from tests.rm.rm_world import ONE_QUEUE, SLOT, World, queues, row
+from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 from yaqd.policies.queueing.place import choose
 from yaqd.policies.queueing.place_scores import Affinity
 
-SLOT = Resource(1024, 1)
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
 HOSTS = ["a", "b", "c", "d", "e", "f"]
@@ -43,31 +36,27 @@ clusters = st.fixed_dictionaries({}, optional=dict.fromkeys(HOSTS, nodes))
 rows = st.dictionaries(st.sampled_from([*HOSTS, *RACKS]), st.tuples(st.integers(1, 3), st.booleans()), max_size=5)
 
 
-class Full:
+class Full(World):
     """A cluster where nothing is free, so that an ask without an estimate stays what it is."""
 
     def __init__(self, cluster: dict[str, tuple[str, int, float, int]], spec: QueueingSpec) -> None:
-        tree = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1"}
-        limits = SchedulerLimits(AllocationBounds(SLOT, SLOT * 4), queueing=spec)
-        values = {PREFIX + name: value for name, value in tree.items()}
-        self.scheduler = Scheduler(parse_capacity_scheduler(values), limits)
+        tree = queues(ONE_QUEUE, maximum_am_resource_percent="1")
+        super().__init__(tree, bounds=AllocationBounds(SLOT, SLOT * 4), queueing=spec)
         for host, (rack, queued, wait_s, drains) in cluster.items():
-            self.scheduler.handle(NodeJoined(NodeId(host, 1), rack, SLOT), 0.0)
+            node_id = self.join(host, SLOT, rack=rack)
             self.report(host, queued, wait_s)
             if drains:
-                self.scheduler.handle(NodeDraining(NodeId(host, 1)), 0.0)
-        self.scheduler.handle(ApplicationSubmitted(APP, "default", "ann", 0), 0.0)
-        self.scheduler.handle(AttemptStarted(ATTEMPT, ()), 0.0)
-        self._ask(1, AskRow(1, -1, "*", SLOT, len(cluster)))
+                self.tell(NodeDraining(node_id))
+        assert self.begin() == ATTEMPT
+        self._ask(1, row(count=len(cluster)))
 
     def report(self, host: str, queued: int, wait_s: float) -> None:
-        self.scheduler.handle(NodeQueueReported(NodeId(host, 1), 1, queued, wait_s), 0.0)
+        self.reports(NodeId(host, 1), 1, queued, wait_s)
 
     def _ask(self, priority: int, *asked: AskRow) -> Ask:
-        self.scheduler.handle(Asked(ATTEMPT, asked), 0.0)
-        attempt = self.scheduler.view.attempt(ATTEMPT)
-        assert attempt is not None
-        return next((ask for ask in attempt.asks if ask.key[0] == priority), None)  # type: ignore[return-value]
+        self.asks(ATTEMPT, *asked)
+        asks = self.attempt_of(ATTEMPT).asks
+        return next((ask for ask in asks if ask.key[0] == priority), None)  # type: ignore[return-value]
 
     def ask(self, count: int, named: dict[str, tuple[int, bool]]) -> Ask:
         places = (AskRow(2, -1, name, SLOT, wanted, relax) for name, (wanted, relax) in named.items())
@@ -100,6 +89,7 @@ def worth(candidates: list[tuple[NodeQueue, float, float, int]]) -> float:
 def test_the_best_is_among_them_for_each_container(cluster, named, count, interference) -> None:
     full = Full(cluster, QueueingSpec(bound=4, affinity=Affinity(interference=interference)))
     ask = full.ask(count, named)
+    full.validates = False  # what is taken below is given to nobody
     candidates = Candidates(full.scheduler.view.nodes, full.scheduler.node_queues, APP, ask, everything)
     while ask.pending:
         assert worth(candidates.all()) == worth(full.looked_at(ask))
@@ -145,5 +135,5 @@ def test_the_right_rack_is_worth_a_little_waiting() -> None:
 def test_with_all_nodes_drained_what_is_asked_for_waits() -> None:
     full = Full({"a1": ("/r1", 0, 0.0, 0), "a2": ("/r1", 0, 0.0, 1)}, QueueingSpec())
     assert full.scheduler.maximum_allocation().memory_mb == SLOT.memory_mb
-    full.scheduler.handle(NodeDraining(NodeId("a1", 1)), 0.0)
+    full.tell(NodeDraining(NodeId("a1", 1)))
     assert full.scheduler.maximum_allocation() == SLOT * 4

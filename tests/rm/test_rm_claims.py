@@ -5,33 +5,23 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from rm.scheduler.decisions import Allocate, Preempt, Warn
+from rm.scheduler.decisions import Allocate, Outcome, Preempt, Warn
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
     ContainerEnded,
     Estimated,
-    NodeBeat,
     NodeJoined,
     NodeQueueReported,
     PreemptionDue,
     PreemptionRefreshed,
-    SchedulerEvent,
     TaskTimes,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId as AttemptId
-from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
+from tests.rm.rm_world import HALVES, SLOT, World, queues, row
+from yaqd.model import ApplicationId, ContainerId, NodeId
 
-SLOT = Resource(1024, 1)
 NODES, SLOTS = 6, 4
-HALVES = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50", "user-limit-factor": "10"}
 ST = 20.0
 HADOOP = PreemptionSpec(interval_s=3.0, wait_s=15.0)
 
@@ -46,43 +36,39 @@ class Node:
     running: dict[ContainerId, float] = field(default_factory=dict)
 
 
-class Cluster:
+class Cluster(World):
     """Heartbeats every second, a look for preemption every three."""
 
     def __init__(self, *, starve_s: float = ST, preempts: bool = True, fills: bool = True) -> None:
         queueing = QueueingSpec(bound=4, starve_s=starve_s) if fills else None
-        limits = SchedulerLimits(AllocationBounds(SLOT, SLOT), queueing=queueing, preemption=HADOOP)
-        values = {"maximum-am-resource-percent": "1", **HALVES}
-        self.scheduler = Scheduler(parse_capacity_scheduler({PREFIX + n: v for n, v in values.items()}), limits)
+        tree = queues(HALVES, maximum_am_resource_percent="1", user_limit_factor="10")
+        super().__init__(tree, bounds=AllocationBounds(SLOT, SLOT), queueing=queueing, preemption=HADOOP)
         self.nodes = {id: Node(id) for id in (NodeId(f"n{i}", 1) for i in range(NODES))}
         self.seconds: dict[ApplicationId, float] = {}
         self.preempts = preempts
-        self.now = 0.0
         self.killed: list[ContainerId] = []
         self.ran_and_killed: list[ContainerId] = []
         self.noticed = 0
         for node in self.nodes:
             self.tell(NodeJoined(node, "/r", SLOT * SLOTS))
-            self.tell(NodeQueueReported(node, 0, 0, 0.0))
+            self.reports(node, 0, 0, 0.0)
 
-    def tell(self, event: SchedulerEvent) -> None:
-        for decision in self.scheduler.handle(event, self.now):
-            if isinstance(decision, Allocate):
-                self.nodes[decision.node_id].line.append(decision.container_id)
-            elif isinstance(decision, Warn):
-                self.noticed += 1
-            elif isinstance(decision, Preempt):
-                self.killed.append(decision.container_id)
-        self.scheduler.validate()
+    def follow(self, decision: Outcome) -> None:
+        super().follow(decision)
+        if isinstance(decision, Allocate):
+            self.nodes[decision.node_id].line.append(decision.container_id)
+        elif isinstance(decision, Warn):
+            self.noticed += 1
+        elif isinstance(decision, Preempt):
+            self.killed.append(decision.container_id)
 
     def app(self, queue: str, tasks: int, seconds: float, *, estimate: float | None) -> ApplicationId:
-        app = ApplicationId(1, len(self.seconds) + 1)
+        attempt_id = self.begin(queue, "ann")
+        app = attempt_id.application_id
         self.seconds[app] = seconds
-        self.tell(ApplicationSubmitted(app, queue, "ann", 0))
-        self.tell(AttemptStarted(AttemptId(app, 1), ()))
         if estimate is not None:
             self.tell(Estimated(app, 1, estimate))
-        self.tell(Asked(AttemptId(app, 1), (AskRow(1, -1, "*", SLOT, tasks),)))
+        self.asks(attempt_id, row(count=tasks))
         return app
 
     def second(self) -> None:
@@ -114,7 +100,7 @@ class Cluster:
             app = container_id.application_id
             self.tell(TaskTimes(app, 1, 0.0, self.seconds[app], node.id, container_id))
             self.tell(ContainerEnded(container_id))
-        self.tell(NodeBeat(node.id))
+        self.beats(node.id)
 
     def share(self, app: ApplicationId) -> float:
         """Of the slots, what runs for it."""

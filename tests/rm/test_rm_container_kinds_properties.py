@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.scheduler.decisions import Allocate, Decision, Update
+from rm.scheduler.decisions import Allocate, Outcome, Update
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
@@ -20,14 +20,11 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.rm.rm_world import DOMINANT, GB, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 
-GB = 1024
 GPU = "yarn.io/gpu"
-DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 BOUNDS = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4, {GPU: 4}))
 NODES = [NodeId(f"h{n}", 1) for n in range(3)]
 #: two queues, one of which may not have the whole cluster
@@ -50,9 +47,9 @@ class Kinds(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        queues = parse_capacity_scheduler({PREFIX + name: value for name, value in QUEUES.items()})
-        self.scheduler = Scheduler(queues, SchedulerLimits(BOUNDS, opportunistic=OpportunisticLimits(choice_s=0.0)))
-        self.now = 0.0
+        limits = OpportunisticLimits(choice_s=0.0)
+        self.world = World(queues(QUEUES), bounds=BOUNDS, validates=False, opportunistic=limits)
+        self.scheduler = self.world.scheduler
         self.attempts: list[ApplicationAttemptId] = []
         self.containers: dict[ContainerId, tuple[NodeId, Resource, ExecutionType]] = {}
         for number, queue in enumerate("ab", start=1):
@@ -61,9 +58,9 @@ class Kinds(RuleBasedStateMachine):
             self.tell(AttemptStarted(attempt, ()))
             self.attempts.append(attempt)
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        self.now += 1.0
-        decisions = self.scheduler.handle(event, self.now)
+    def tell(self, event: SchedulerEvent) -> list[Outcome]:
+        self.world.now += 1.0
+        decisions = self.world.tell(event)
         for decision in decisions:
             match decision:
                 case Allocate():

@@ -1,37 +1,29 @@
 """Leaf queues that serve their applications by how much is left of them."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.scheduler.asks.job_starvation import JobStarvation
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Outcome
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationMoved,
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
     ContainerEnded,
     Estimated,
-    NodeBeat,
     NodeJoined,
     QueueingChanged,
     QueuesRefreshed,
-    SchedulerEvent,
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from tests.rm.rm_world import SLOT, World, queues, row
+from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 
-SLOT = Resource(1024, 1)
 NODE = NodeId("a", 1)
 
 
@@ -46,10 +38,10 @@ def spec(ordering: str, other: str = "fifo") -> SchedulerSpec:
         "root.rest.ordering-policy": other,
         "maximum-am-resource-percent": "1.0",
     }
-    return parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
+    return queues(values)
 
 
-class Cluster:
+class Cluster(World):
     """One node of a few slots; the clock moves when a test says so, and every event is checked."""
 
     def __init__(
@@ -61,35 +53,31 @@ class Cluster:
         starvation: JobStarvation = JobStarvation(),
         reserve_after_s: float = 5.0,
     ) -> None:
-        limits = SchedulerLimits(AllocationBounds(SLOT, SLOT * 4), queueing=queueing, job_starvation=starvation)
-        self.scheduler = Scheduler(spec(ordering), replace(limits, reserve_after_s=reserve_after_s))
-        self.now = 0.0
-        self.apps = 0
-        self.validates = True
+        super().__init__(
+            spec(ordering),
+            bounds=AllocationBounds(SLOT, SLOT * 4),
+            queueing=queueing,
+            job_starvation=starvation,
+            reserve_after_s=reserve_after_s,
+        )
         self.running: list[ContainerId] = []
         self.tell(NodeJoined(NODE, "/r", SLOT * slots))
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        if self.validates:
-            self.scheduler.validate()
-        self.running += [d.container_id for d in decisions if isinstance(d, Allocate)]
-        return decisions
+    def follow(self, decision: Outcome) -> None:
+        super().follow(decision)
+        if isinstance(decision, Allocate):
+            self.running.append(decision.container_id)
 
     def app(self, *, queue: str = "jobs", priority: int = 0) -> ApplicationAttemptId:
         """Its master asks, and runs if there is room."""
-        self.apps += 1
-        attempt = ApplicationAttemptId(ApplicationId(1, self.apps), 1)
-        self.tell(ApplicationSubmitted(attempt.application_id, queue, "ann", priority))
-        self.tell(AttemptStarted(attempt, (AskRow(0, -1, "*", SLOT, 1),)))
-        return attempt
+        return self.begin(queue, "ann", priority=priority, master=SLOT)
 
     def ask(self, attempt: ApplicationAttemptId, tasks: int, priority: int = 20) -> None:
-        self.tell(Asked(attempt, (AskRow(priority, -1, "*", SLOT, tasks),)))
+        self.asks(attempt, row(count=tasks, priority=priority))
 
     def beat(self, after_s: float = 1.0) -> None:
         self.now += after_s
-        self.tell(NodeBeat(NODE))
+        self.beats(NODE)
 
     def turns(self, tasks: int) -> list[int]:
         """Whose tasks start as those before them end, a second each."""
@@ -237,6 +225,7 @@ def ends(order: str, jobs: list[tuple[int, int]]) -> list[float]:
             continue
         for number in c.turns(1):
             last[number - 1] = c.now
+    c.scheduler.validate()
     return [at - since for at, since in zip(last, asked, strict=True)]
 
 

@@ -82,7 +82,6 @@ def test_a_node_is_kept_as_long_as_containers_end_there() -> None:
         life.now += 1.0
         for container_id in list(life.live):
             if until.setdefault(container_id, life.now + drawn.expovariate(1 / 300)) <= life.now:
-                del life.live[container_id]
                 life.tell(ContainerEnded(container_id))
         for node in life.nodes:
             life.report(node)

@@ -2,13 +2,11 @@
 
 import pytest
 
-from rm.scheduler.decisions import Allocate, Decision, Locality
+from rm.scheduler.decisions import Allocate, Locality
 from rm.scheduler.events import (
-    ApplicationSubmitted,
     Asked,
     AskRow,
     AttemptEnded,
-    AttemptStarted,
     ContainerEnded,
     Elapsed,
     Estimated,
@@ -19,7 +17,6 @@ from rm.scheduler.events import (
     NodeResized,
     NodeSilent,
     PlaceLost,
-    SchedulerEvent,
     UpdateAsked,
     WaitingTolerated,
 )
@@ -28,33 +25,20 @@ from rm.scheduler.opportunistic import search
 from rm.scheduler.opportunistic.node_load import LoadOrder, NodeLoad
 from rm.scheduler.opportunistic.places import takes
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
+from tests.rm.rm_world import GB, World, hosts
+from yaqd.model import ExecutionType, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
-GB = 1024
 SPARE = ExecutionType.OPPORTUNISTIC
 ENABLED = {"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true"}
 
 
-class Life:
-    """A scheduler with one application, and short words for events; recounted after each."""
+class Life(World):
+    """One application, whose asks are for opportunistic containers."""
 
     def __init__(self, limits: OpportunisticLimits | None, queueing: QueueingSpec | None = None) -> None:
-        queues = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
-        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))
-        self.scheduler = Scheduler(queues, SchedulerLimits(bounds, opportunistic=limits, queueing=queueing))
-        self.attempt = ApplicationAttemptId(ApplicationId(1, 1), 1)
-        self.now = 0.0
-        self.tell(ApplicationSubmitted(self.attempt.application_id, "default", "user", 0))
-        self.tell(AttemptStarted(self.attempt, ()))
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        return decisions
+        super().__init__(opportunistic=limits, queueing=queueing)
+        self.attempt = self.begin()
 
     def node(
         self,
@@ -66,8 +50,7 @@ class Life:
         gb: int = 4,
         wait_ms: int = -1,
     ) -> NodeId:
-        node = NodeId(host, 1)
-        self.tell(NodeJoined(node, rack, Resource(gb * GB, 8)))
+        node = self.join(host, Resource(gb * GB, 8), rack=rack)
         self.tell(NodeLoaded(node, length, wait_ms, capacity))
         return node
 
@@ -76,7 +59,7 @@ class Life:
         relax = not strict
         rows = tuple(AskRow(1, -1, n, Resource(gb * GB, 1), count, True, kind) for n in names)
         rows += (AskRow(1, -1, "*", Resource(gb * GB, 1), count, relax, kind),)
-        return [d.node_id.host for d in self.tell(Asked(self.attempt, rows)) if isinstance(d, Allocate)]
+        return hosts(self.asks(self.attempt, *rows))
 
     def ranked(self) -> list[NodeId]:
         """As its proxy hears of them."""
@@ -85,7 +68,7 @@ class Life:
 
     def beat(self) -> list[Allocate]:
         """The master's next heartbeat, without asks."""
-        return [d for d in self.tell(Asked(self.attempt, ())) if isinstance(d, Allocate)]
+        return self.asks(self.attempt)
 
 
 def test_takes_nobodys_room() -> None:

@@ -4,20 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
-    ApplicationSubmitted,
     Asked,
     AskRow,
-    AttemptStarted,
     ContainerEnded,
-    NodeBeat,
-    NodeJoined,
-    SchedulerEvent,
 )
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.placement import (
     ALL,
     NOT_SELF,
@@ -31,50 +23,34 @@ from rm.scheduler.view.placement import (
     Target,
 )
 from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
+from tests.rm.rm_world import GB, SLOT, World, hosts
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
-from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, Resource
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol
 
-GB = 1024
 
-
-class Cluster:
+class Cluster(World):
     """Two racks of two nodes with room for ten containers each."""
 
     def __init__(self) -> None:
-        queues = {"root.queues": "default", "root.default.capacity": "100"}
-        spec = parse_capacity_scheduler({PREFIX + n: v for n, v in queues.items()})
-        self.scheduler = Scheduler(spec, SchedulerLimits(AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4))))
-        self.apps = 0
-        self.racks: dict[str, str] = {}
-        for host, rack in (("a", "/1"), ("b", "/1"), ("c", "/2"), ("d", "/2")):
-            self.racks[host] = rack
-            self.tell(NodeJoined(NodeId(host, 1), rack, Resource(10 * GB, 10)))
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, 0.0)
-        self.scheduler.validate()
-        return decisions
+        super().__init__()
+        self.racks = {"a": "/1", "b": "/1", "c": "/2", "d": "/2"}
+        self.nodes = [self.join(host, SLOT * 10, rack=rack) for host, rack in self.racks.items()]
 
     def app(self, *tags: str) -> ApplicationAttemptId:
-        self.apps += 1
-        app_id = ApplicationId(1, self.apps)
-        self.tell(ApplicationSubmitted(app_id, "default", "user", 0, frozenset(tags)))
-        self.tell(AttemptStarted(ApplicationAttemptId(app_id, 1), ()))
-        return ApplicationAttemptId(app_id, 1)
+        return self.begin(tags=tags)
 
     def put(
         self, app: ApplicationAttemptId, tag: str, count: int, constraint: Constraint | None = None, key: int = 1
     ) -> list[Allocate]:
         placement = Placement((tag,), constraint)
         row = AskRow(1, key, "*", Resource(GB, 1), count, placement=placement)
-        return [d for d in self.tell(Asked(app, (row,))) if isinstance(d, Allocate)]
+        return self.asks(app, row)
 
-    def beats(self) -> list[Allocate]:
-        hosts = [NodeId(h, 1) for h in self.racks]
-        return [d for node in hosts for d in self.tell(NodeBeat(node)) if isinstance(d, Allocate)]
+    def all_beat(self) -> list[Allocate]:
+        return self.beats(*self.nodes)
 
 
 def beside(tag: str, scope: Scope = Scope.NODE, namespace: str = SELF) -> Constraint:
@@ -90,17 +66,13 @@ def at_most(tag: str, count: int, scope: Scope = Scope.NODE) -> Constraint:
     return Single(scope, 0, count, (Target(SELF, (tag,)),))
 
 
-def hosts(given: list[Allocate]) -> list[str]:
-    return [d.node_id.host for d in given]
-
-
 def test_anti_affinity_to_itself_spreads_one_to_a_node_and_keeps_the_rest() -> None:
     c = Cluster()
     app = c.app()
     given = c.put(app, "db", 6, away_from("db"))
     assert sorted(hosts(given)) == ["a", "b", "c", "d"]
     assert {d.tags for d in given} == {("db",)}
-    assert c.beats() == [], "two wait"
+    assert c.all_beat() == [], "two wait"
     (later,) = [d for d in c.tell(ContainerEnded(given[0].container_id)) if isinstance(d, Allocate)]
     assert later.node_id == given[0].node_id
 
@@ -116,7 +88,7 @@ def test_affinity_follows_what_is_there() -> None:
     app = c.app()
     assert c.put(app, "web", 3, beside("db"), key=2) == [], "there is nothing yet"
     (db,) = c.put(app, "db", 1)
-    assert set(hosts(c.beats())) == {db.node_id.host}
+    assert set(hosts(c.all_beat())) == {db.node_id.host}
     near = c.put(app, "cache", 12, beside("db", Scope.RACK), key=3)
     assert {c.racks[h] for h in hosts(near)} == {c.racks[db.node_id.host]}
 
@@ -219,7 +191,7 @@ def test_each_container_satisfied_its_constraint_when_it_was_placed(
     for key, (tag, number, constraint) in enumerate(asked):
         wanted[key] = constraint
         check(c.put(app, tag, number, constraint, key=key))
-    check(c.beats())
+    check(c.all_beat())
     for pick in endings:
         if live:
             ended = list(live)[pick % len(live)]

@@ -8,26 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.decisions import Allocate, Decision, Preempt, Warn
+from rm.scheduler.decisions import Allocate, Preempt, Warn
 from rm.scheduler.events import (
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
-    AttemptStarted,
     ContainerEnded,
-    NodeJoined,
     PreemptionDue,
-    SchedulerEvent,
 )
 from rm.scheduler.preemption.spec import PreemptionSpec
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.queues.spec import PREFIX
 from rm.scheduler.view.calculators import AllocationBounds
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
+from tests.rm.rm_world import DOMINANT, GB, HALVES, SLOT, World, queues, row
 from yaqd.config import Configuration
 from yaqd.ipc import RpcClient
 from yaqd.ipc.errors import RemoteIOError
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -35,47 +29,30 @@ from yaqd.proto.protocols import ApplicationClientProtocol as Client
 from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
 from yaqd.proto.yarn_admin_pb2 import RefreshQueuesRequest
 
-GB = 1024
-DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 #: everything at once, no grace
 AT_ONCE = PreemptionSpec(wait_s=0.0, per_round=1.0, ignored_over_capacity=0.0, natural_termination=1.0)
-HALVES = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50", "user-limit-factor": "-1"}
+LINES = {
+    **HALVES,
+    "user-limit-factor": "-1",
+    "maximum-am-resource-percent": "0.2",
+    "resource-calculator": DOMINANT,
+}
 
 
-class Cluster:
+class Cluster(World):
     """One large node; masters count as containers of 1 GB."""
 
-    def __init__(self, spec: PreemptionSpec = AT_ONCE, **queues: str) -> None:
-        gb = 20
-        named = {name.replace("__", ".").replace("_", "-"): value for name, value in queues.items()}
-        named = {n.replace("disable-preemption", "disable_preemption"): v for n, v in named.items()}
-        values = {**HALVES, "maximum-am-resource-percent": "0.2", "resource-calculator": DOMINANT, **named}
-        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 8))
-        self.scheduler = Scheduler(
-            parse_capacity_scheduler({PREFIX + n: v for n, v in values.items()}),
-            SchedulerLimits(bounds, preemption=spec),
-        )
-        self.now = 0.0
-        self.apps = 0
-        self.tell(NodeJoined(NodeId("n", 1), "/r", Resource(gb * GB, gb)))
-
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
-        decisions = self.scheduler.handle(event, self.now)
-        self.scheduler.validate()
-        return decisions
+    def __init__(self, spec: PreemptionSpec = AT_ONCE, **more: str) -> None:
+        super().__init__(queues(LINES, **more), bounds=AllocationBounds(SLOT, Resource(8 * GB, 8)), preemption=spec)
+        self.join("n", SLOT * 20)
 
     def app(self, queue: str, count: int, gb: int = 1, *, master: bool = False) -> ApplicationAttemptId:
-        self.apps += 1
-        attempt = ApplicationAttemptId(ApplicationId(1, self.apps), 1)
-        self.tell(ApplicationSubmitted(attempt.application_id, queue, f"user{self.apps}", 0))
-        rows = (AskRow(0, -1, "*", Resource(GB, 1), 1),) if master else ()
-        self.tell(AttemptStarted(attempt, rows))
+        attempt = self.begin(queue, f"user{self.apps + 1}", master=SLOT if master else None)
         self.ask(attempt, count, gb)
         return attempt
 
     def ask(self, attempt: ApplicationAttemptId, count: int, gb: int = 1, priority: int = 1) -> list[Allocate]:
-        row = AskRow(priority, -1, "*", Resource(gb * GB, gb), count)
-        return [d for d in self.tell(Asked(attempt, (row,))) if isinstance(d, Allocate)]
+        return self.asks(attempt, row(count=count, size=SLOT * gb, priority=priority))
 
     def look(self, after_s: float = 0.0) -> tuple[list[ContainerId], list[ContainerId]]:
         """Who is told, and who is killed; the killed end."""
@@ -395,32 +372,26 @@ async def admin(rm: Harness) -> AsyncIterator[Callable[[], Awaitable[object]]]:
 GPU = "yarn.io/gpu"
 
 
-def _with_gpus(own: int, wanted: int) -> tuple[list[Resource], Scheduler]:
+def _with_gpus(own: int, wanted: int) -> tuple[list[Resource], World]:
     """Queue a holds all 8 GPUs, and three containers without one, which came last; b wants GPUs. What is taken back."""
-    values = {**HALVES, "maximum-am-resource-percent": "0.2", "resource-calculator": DOMINANT}
-    bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 8, {GPU: 8}))
-    queues = parse_capacity_scheduler({PREFIX + n: v for n, v in values.items()})
-    scheduler = Scheduler(queues, SchedulerLimits(bounds, preemption=AT_ONCE))
-    scheduler.handle(NodeJoined(NodeId("n", 1), "/r", Resource(64 * GB, 64, {GPU: 8})), 0.0)
+    world = World(queues(LINES), bounds=AllocationBounds(SLOT, Resource(8 * GB, 8, {GPU: 8})), preemption=AT_ONCE)
+    world.join("n", Resource(64 * GB, 64, {GPU: 8}))
     for number, (queue, each, count) in enumerate((("a", own, 8 // own), ("a", 0, 3), ("b", 1, wanted)), 1):
-        attempt = ApplicationAttemptId(ApplicationId(1, number), 1)
-        scheduler.handle(ApplicationSubmitted(attempt.application_id, queue, f"user{number}", 0), 0.0)
-        scheduler.handle(AttemptStarted(attempt, ()), 0.0)
-        row = AskRow(1, -1, "*", Resource(GB, 1, {GPU: each} if each else {}), count)
-        scheduler.handle(Asked(attempt, (row,)), 0.0)
+        size = Resource(GB, 1, {GPU: each} if each else {})
+        world.asks(world.begin(queue, f"user{number}"), row(count=count, size=size))
     taken = []
     for now in (1.0, 2.0):
-        for decision in scheduler.handle(PreemptionDue(), now):
+        world.now = now
+        for decision in world.tell(PreemptionDue()):
             if isinstance(decision, Preempt):
-                taken.append(scheduler.view.containers[decision.container_id].resource)
-                scheduler.handle(ContainerEnded(decision.container_id), now)
-    return taken, scheduler
+                taken.append(world.scheduler.view.containers[decision.container_id].resource)
+                world.ends(decision.container_id)
+    return taken, world
 
 
 @pytest.mark.parametrize(("own", "wanted", "expected"), [(1, 4, 4), (1, 2, 2), (1, 8, 4), (4, 4, 1), (4, 2, 1)])
 def test_every_type_counts(own: int, wanted: int, expected: int) -> None:
     """Memory and cores are within a's guarantee; the GPUs alone are not, and only containers with some are taken."""
-    taken, scheduler = _with_gpus(own, wanted)
+    taken, world = _with_gpus(own, wanted)
     assert taken == [Resource(GB, 1, {GPU: own})] * expected
-    scheduler.validate()
-    assert scheduler.view.queues["root.b"].used.extras[GPU] == min(wanted, 4)
+    assert world.scheduler.view.queues["root.b"].used.extras[GPU] == min(wanted, 4)

@@ -169,7 +169,6 @@ def test_a_lost_node_takes_its_queue_along_once() -> None:
     life.tell(NodeLeft(node))
     for container_id in list(life.live):
         life.tell(ContainerEnded(container_id))
-        del life.live[container_id]
     assert life.scheduler.view.root.used == Resource()
     life.node("b")
     assert life.ask(app, 6) == ["b"] * 4 + ["b*"] * 2

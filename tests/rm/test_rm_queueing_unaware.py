@@ -38,7 +38,7 @@ def test_as_shipped_nothing_waits_whose_master_takes_it_for_running(wait: float)
     life.tell(WaitingTolerated(tolerant))
     assert life.ask(app, 6) == ["a"] * 4
     assert life.report(node, wait=wait) == []
-    assert "does not say that its containers may wait" in life.why(app)
+    assert "does not say that its containers may wait" in life.why_waits(app)
     assert life.ask(tolerant, 2) == [], "nor do others pass it meanwhile"
     assert life.end("a") == ["a"], "it is given what starts at once"
     assert life.end("a") == ["a", *["a*"] * 2], "and with it the turn goes on"

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from rm.scheduler.events import MastersDue
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import replay
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.store import record_file
 from rm.store.record_file import RecordFile
 from tests.rm.rm_harness import ask, cluster
 from tests.rm.rm_process import start
 from tests.rm.rm_queueing import ON, queueing_node
+from tests.rm.rm_world import World, queues
 from yaqd.model import Resource
 
-SPEC = parse_capacity_scheduler({PREFIX + "root.queues": "default", PREFIX + "root.default.capacity": "100"})
+SPEC = queues()
 LIMITS = SchedulerLimits(AllocationBounds(Resource(1024, 1), Resource(8192, 8)))
 
 
@@ -54,8 +54,9 @@ def test_who_cannot_keep_up_records_no_more_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record = RecordFile(tmp_path / "record.gz", SPEC, LIMITS)
-    scheduler = Scheduler(SPEC, LIMITS)
-    record.note(1.0, MastersDue(), scheduler.handle(MastersDue(), 1.0))
+    world = World(SPEC, bounds=LIMITS.bounds)
+    world.now = 1.0
+    record.note(1.0, MastersDue(), world.tell(MastersDue()))
 
     def full(line: str) -> None:
         raise queue.Full

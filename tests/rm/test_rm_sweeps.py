@@ -93,7 +93,6 @@ def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_other
     assert life.ask(first, 3) + life.ask(second, 3) == []
     for container_id in list(life.live)[:2]:
         life.tell(ContainerEnded(container_id))
-        del life.live[container_id]
     looks = _counted(monkeypatch)
     given: list[Decision] = []
     for _ in range(8):

@@ -12,7 +12,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.queues.admission import QUEUE_MASTERS_EXCEEDED, USER_MASTERS_EXCEEDED
 from rm.scheduler.queues.user_limits import user_limit
-from tests.rm.rm_users import GB, NODE, Queue, given, spec
+from tests.rm.rm_users import NODE, Queue, spec
+from tests.rm.rm_world import GB, given
 from yaqd.model import ApplicationAttemptId, ApplicationId
 
 

@@ -7,7 +7,8 @@ from rm.scheduler.why.masters import NO_NODES
 from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_commands import command
 from tests.rm.rm_harness import cluster
-from tests.rm.rm_users import GB, Queue, given, spec
+from tests.rm.rm_users import Queue, spec
+from tests.rm.rm_world import GB, given
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"

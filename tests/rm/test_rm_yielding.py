@@ -7,34 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.decisions import Allocate, Decision, Preempt
+from rm.scheduler.decisions import Allocate, Outcome, Preempt
 from rm.scheduler.events import (
     ApplicationEnded,
-    ApplicationSubmitted,
-    Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
     MastersDue,
-    NodeBeat,
     NodeDraining,
-    NodeJoined,
     NodeLeft,
     NodeResized,
     SchedulerEvent,
 )
-from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
-from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_commands import command
 from tests.rm.rm_harness import ManualClock, ask, cluster
+from tests.rm.rm_world import DOMINANT, GB, HALVES, ONE_QUEUE, SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
-GB = 1024
-DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
-HALVES = {"root__queues": "a,b", "root__a__capacity": "50", "root__b__capacity": "50"}
+TWO = {name.replace(".", "__"): value for name, value in HALVES.items()}
 #: between two looks, and how long nothing may stand still, s
 STEP_S = 3.0
 MOST_S = 60.0
@@ -54,32 +45,20 @@ class Job:
         return ApplicationAttemptId(self.id, self.number)
 
 
-class Life:
+class Life(World):
     """Nodes, and jobs of a master and some tasks, whose masters ask a while after their start."""
 
-    def __init__(self, after_s: float = 20.0, **queues: str) -> None:
-        named = {name.replace("__", ".").replace("_", "-"): value for name, value in queues.items()}
-        values = {"root.queues": "default", "root.default.capacity": "100", "maximum-am-resource-percent": "1"}
-        values |= {"resource-calculator": DOMINANT, **named}
-        bounds = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 8))
-        spec = parse_capacity_scheduler({PREFIX + name: value for name, value in values.items()})
-        self.scheduler = Scheduler(spec, SchedulerLimits(bounds, masters_yield_after_s=after_s))
-        self.now = 0.0
+    def __init__(self, after_s: float = 20.0, **more: str) -> None:
+        lines = {**ONE_QUEUE, "maximum-am-resource-percent": "1", "resource-calculator": DOMINANT}
+        bounds = AllocationBounds(SLOT, Resource(8 * GB, 8))
+        super().__init__(queues(lines, **more), bounds=bounds, validates=False, masters_yield_after_s=after_s)
         self.jobs: dict[ApplicationId, Job] = {}
         self.yields: list[ApplicationId] = []
         self.nodes: dict[NodeId, int] = {}
 
-    def tell(self, event: SchedulerEvent) -> list[Decision]:
+    def tell(self, event: SchedulerEvent) -> list[Outcome]:
         """Preempted masters end, and are tried again, after what else was decided."""
-        decisions = self.scheduler.handle(event, self.now)
-        for decision in decisions:
-            if isinstance(decision, Allocate):
-                job = self.jobs[decision.container_id.application_id]
-                if decision.is_master:
-                    job.master, job.asked_at = decision.container_id, self.now + STEP_S
-                else:
-                    job.left -= 1
-                    job.running[decision.container_id] = self.now + job.runs_s
+        decisions = super().tell(event)
         for decision in decisions:
             if isinstance(decision, Preempt):
                 job = self.jobs[decision.container_id.application_id]
@@ -88,20 +67,29 @@ class Life:
                 self.try_again(job)
         return decisions
 
+    def follow(self, decision: Outcome) -> None:
+        super().follow(decision)
+        if isinstance(decision, Allocate):
+            job = self.jobs[decision.container_id.application_id]
+            if decision.is_master:
+                job.master, job.asked_at = decision.container_id, self.now + STEP_S
+            else:
+                job.left -= 1
+                job.running[decision.container_id] = self.now + job.runs_s
+
     def try_again(self, job: Job) -> None:
         """Its master's container is over, and all that it had with it."""
         lost = [*job.running, *([job.master] if job.master is not None else [])]
         job.left, job.master, job.running = job.left + len(job.running), None, {}
         self.tell(AttemptEnded(job.attempt_id))
         job.number += 1
-        self.tell(AttemptStarted(job.attempt_id, (AskRow(0, -1, "*", Resource(GB, 1), 1),)))
+        self.tell(AttemptStarted(job.attempt_id, (row(priority=0),)))
         for container_id in lost:
             self.tell(ContainerEnded(container_id))
 
-    def join(self, number: int, cores: int) -> NodeId:
-        node_id = NodeId(f"h{number}", 1)
+    def add(self, number: int, cores: int) -> NodeId:
+        node_id = self.join(f"h{number}", SLOT * cores)
         self.nodes[node_id] = cores
-        self.tell(NodeJoined(node_id, "/r", Resource(cores * GB, cores)))
         return node_id
 
     def lose(self, node_id: NodeId) -> None:
@@ -120,18 +108,14 @@ class Life:
     def submit(
         self, queue: str = "default", user: str = "ann", tasks: int = 2, size: int = 1, runs_s: float = 5.0
     ) -> Job:
-        app_id = ApplicationId(1, len(self.jobs) + len(self.yields) + 1000 + int(self.now))
-        while app_id in self.scheduler.view.applications or app_id in self.jobs:
-            app_id = ApplicationId(1, app_id.id + 1)
+        app_id, _ = self.submits(queue, user)
         job = self.jobs[app_id] = Job(app_id, tasks, size, runs_s)
-        self.tell(ApplicationSubmitted(app_id, queue, user, 0))
-        self.tell(AttemptStarted(job.attempt_id, (AskRow(0, -1, "*", Resource(GB, 1), 1),)))
+        self.tell(AttemptStarted(job.attempt_id, (row(priority=0),)))
         return job
 
     def want(self, job: Job) -> None:
         if job.master is not None and self.now >= job.asked_at:
-            row = AskRow(1, -1, "*", Resource(job.size * GB, job.size), job.left)
-            self.tell(Asked(job.attempt_id, (row,)))
+            self.asks(job.attempt_id, row(count=job.left, size=SLOT * job.size))
 
     def step(self) -> None:
         """Three seconds pass."""
@@ -149,7 +133,7 @@ class Life:
             elif job.left:
                 self.want(job)
         for node_id in self.nodes:
-            self.tell(NodeBeat(node_id))
+            self.beats(node_id)
         self.tell(MastersDue())
         self.scheduler.validate()
 
@@ -168,9 +152,7 @@ class Life:
         return found
 
     def why(self, job: Job) -> str:
-        attempt = self.scheduler.view.attempt(job.attempt_id)
-        assert attempt is not None
-        return why_waits(self.scheduler.view, attempt, next(iter(attempt.asks))).reason
+        return self.why_waits(job.attempt_id)
 
 
 def passes(life: Life, seconds: float) -> None:
@@ -181,8 +163,8 @@ def passes(life: Life, seconds: float) -> None:
 
 def test_two_masters_on_what_is_left_of_two_nodes() -> None:
     life = Life()
-    life.join(1, 2)
-    second = life.join(2, 2)
+    life.add(1, 2)
+    second = life.add(2, 2)
     old, young = life.submit(tasks=9, runs_s=50.0), life.submit(tasks=3, runs_s=50.0)
     life.lose(second)
     passes(life, 21.0)
@@ -201,18 +183,18 @@ def test_two_masters_on_what_is_left_of_two_nodes() -> None:
 
 def test_who_yielded_starts_again_at_once_when_a_node_comes() -> None:
     life = Life()
-    life.join(1, 2)
+    life.add(1, 2)
     old, young = life.submit(tasks=2, runs_s=1000.0), life.submit(tasks=1)
     passes(life, 30.0)
     assert life.yields == [young.id] and old.running
-    life.join(2, 2)
+    life.add(2, 2)
     passes(life, 2 * STEP_S)
     assert young.master is not None
 
 
 def test_nobody_yields_to_who_would_find_no_room_all_the_same() -> None:
     life = Life()
-    life.join(1, 2)
+    life.add(1, 2)
     life.submit(size=2)
     life.submit(size=2)
     passes(life, 300.0)
@@ -221,7 +203,7 @@ def test_nobody_yields_to_who_would_find_no_room_all_the_same() -> None:
 
 def test_the_older_yields_where_only_the_younger_would_go_on() -> None:
     life = Life()
-    life.join(1, 2)
+    life.add(1, 2)
     large, small = life.submit(size=2), life.submit(size=1)
     passes(life, 27.0)
     assert life.yields == [large.id] and small.running
@@ -229,7 +211,7 @@ def test_the_older_yields_where_only_the_younger_would_go_on() -> None:
 
 def test_who_does_something_or_wants_nothing_is_left_alone() -> None:
     life = Life()
-    life.join(1, 4)
+    life.add(1, 4)
     busy, quiet, waits = life.submit(runs_s=1000.0, tasks=1), life.submit(), life.submit()
     quiet.asked_at = float("inf")
     passes(life, 300.0)
@@ -238,7 +220,7 @@ def test_who_does_something_or_wants_nothing_is_left_alone() -> None:
 
 def test_nothing_yields_where_it_is_said_that_none_shall() -> None:
     life = Life(after_s=float("inf"))
-    life.join(1, 2)
+    life.add(1, 2)
     life.submit()
     life.submit()
     passes(life, 300.0)
@@ -248,8 +230,8 @@ def test_nothing_yields_where_it_is_said_that_none_shall() -> None:
 @pytest.mark.parametrize(("how", "let"), [("lost", 1), ("smaller", 2)])
 def test_masters_that_hold_nothing_yet_wait_again_for_their_share_when_a_cluster_shrinks(how: str, let: int) -> None:
     life = Life(maximum_am_resource_percent="0.5")
-    life.join(1, 4)
-    other = life.join(2, 4)
+    life.add(1, 4)
+    other = life.add(2, 4)
     first = life.submit(tasks=9, runs_s=1000.0)
     passes(life, 9.0)
     waiting = [life.submit() for _ in range(3)]
@@ -268,9 +250,9 @@ def test_masters_that_hold_nothing_yet_wait_again_for_their_share_when_a_cluster
 
 
 def test_masters_that_fill_what_their_queue_may_hold_yield_too() -> None:
-    life = Life(**HALVES, root__a__maximum_capacity="50")
+    life = Life(**TWO, root__a__maximum_capacity="50")
     for number in range(5):
-        life.join(number, 2)
+        life.add(number, 2)
     other = life.submit("b", user="bob", tasks=2, runs_s=1000.0)
     jobs = [life.submit("a", runs_s=50.0) for _ in range(7)]
     passes(life, 9.0)
@@ -286,12 +268,12 @@ def test_no_standstill_that_the_end_of_one_master_would_end_lasts_for_a_minute(s
     """Random nodes, queues and jobs; nodes are lost, drained and resized, and come back."""
     random = Random(seed)
     shape = random.choice(["one", "limited", "users"])
-    limited = {**HALVES, "root__a__maximum_capacity": "70"}
-    users = {**HALVES, "root__a__minimum_user_limit_percent": "40", "root__b__minimum_user_limit_percent": "40"}
+    limited = {**TWO, "root__a__maximum_capacity": "70"}
+    users = {**TWO, "root__a__minimum_user_limit_percent": "40", "root__b__minimum_user_limit_percent": "40"}
     more = {"one": {}, "limited": limited, "users": users}[shape]
     life = Life(**more, maximum_am_resource_percent=random.choice(["0.3", "0.6", "1"]))
     for number in range(random.randint(1, 4)):
-        life.join(number, random.choice([2, 3, 4]))
+        life.add(number, random.choice([2, 3, 4]))
     made, stuck = 0, deque[bool](maxlen=int(MOST_S / STEP_S) + 2)
     for _ in range(80):
         what = random.random()
@@ -310,7 +292,7 @@ def test_no_standstill_that_the_end_of_one_master_would_end_lasts_for_a_minute(s
         stuck.append(bool(life.would_go_on()) and shape == "one")
         assert not (len(stuck) == stuck.maxlen and all(stuck)), (life.now, life.would_go_on())
     for number in range(20, 23):  # whatever was lost, there is room for every job now
-        life.join(number, 4)
+        life.add(number, 4)
     for node_id, cores in life.nodes.items():
         life.tell(NodeResized(node_id, Resource(cores * GB, cores)))
     passes(life, 1200.0)
