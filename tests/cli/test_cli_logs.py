@@ -5,13 +5,12 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.cli_web import AnsweringServer
+from tests.cli.cli_log_node import APP, DISABLED, ONE, RUNNING, SUCCEEDED, TWO, Node, Printed, conf_of, upload
 from tez_adapter.client.rm_client import NodeReport
 from yaqd.cli.applications import follow_logs as following
 from yaqd.cli.applications import logs as reading
@@ -22,51 +21,6 @@ from yaqd.cli.applications.node_logs import LogFile, LoggedContainer, LogsGone, 
 from yaqd.cli.exits import CommandError
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, NodeId, NodeState, Resource, YarnApplicationState
-from yaqd.storage.tfile import AggregatedLogWriter, LogContent
-
-APP = ApplicationId(1700000000000, 7)
-ONE, TWO = (f"container_1700000000000_0007_01_{number:06d}" for number in (1, 2))
-_RUNNING, _SUCCEEDED, _DISABLED = 3, 4, 1
-
-
-class Node:
-    """A NodeManager's REST interface for logs, with the framing of Hadoop's."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, dict[str, bytes]] = {}
-        #: called before each answer
-        self.before: Callable[[str], None] = lambda path: None
-        #: in place of everything else
-        self.raw: tuple[int, bytes] | None = None
-        self._server = AnsweringServer(self.answer)
-        self.web = self._server.address
-
-    def stop(self) -> None:
-        self._server.stop()
-
-    def container(self, name: str = ONE, *, is_over: bool = False) -> LoggedContainer:
-        return LoggedContainer(name, "h:1", self.web, name.endswith("_000001"), is_over)
-
-    def answer(self, path: str) -> tuple[int, bytes]:
-        if self.raw is not None:
-            return self.raw
-        self.before(path)
-        parts = urlsplit(path)
-        container, _, name = parts.path.removeprefix("/ws/v1/node/containers/").partition("/logs")
-        files = self.files.get(container)
-        name = unquote(name.lstrip("/"))
-        if files is None or (name and name not in files):
-            return 404, b""
-        if not name:
-            entries = [{"fileName": n, "fileSize": str(len(data))} for n, data in files.items()]
-            local = {"containerLogInfo": entries, "logAggregationType": "LOCAL"}
-            gone = {"containerLogInfo": [{"fileName": "old", "fileSize": "5"}], "logAggregationType": "AGGREGATED"}
-            return 200, json.dumps({"containerLogsInfo": [local, gone]}).encode()
-        data = files[name]
-        size = int(parse_qs(parts.query).get("size", [str(len(data))])[0])
-        part = data[:size] if size >= 0 else data[max(0, len(data) + size) :]
-        head = f"Container: x on y\nLogType:{name}\nLogLength:{len(data)}\nLogContents:\n".encode() if part else b""
-        return 200, head + part + f"End of LogType:{name}.\n****\n\n".encode()
 
 
 @pytest.fixture
@@ -129,25 +83,6 @@ def test_a_node_that_is_away_is_one_clear_line(node: Node) -> None:
         list_files(node.container())
 
 
-# Uploaded -------------------------------------------------------------------------------------------------------------
-
-
-def _conf(tmp_path: Path) -> Configuration:
-    return Configuration.load(
-        environ={}, overrides={"fs.defaultFS": "file:///", "yarn.nodemanager.remote-app-log-dir": str(tmp_path)}
-    )
-
-
-def _upload(folder: Path, node: str, files: dict[str, dict[str, bytes]]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / node).open("wb") as out:
-        writer = AggregatedLogWriter(lambda data: out.write(data) and None, owner="alice", acls={})
-        for container, contents in files.items():
-            logs = [LogContent(name, len(data), [data]) for name, data in contents.items()]
-            writer.add_container(container, logs)
-        writer.close()
-
-
 def _texts(conf: Configuration, complaints: list[str]) -> list[tuple[str, str, str, bytes]]:
     uploaded = read_uploaded(conf, "alice", APP, complaints.append)
     return [(file.container, file.node, file.name, b"".join(content)) for file, content in uploaded]
@@ -159,25 +94,25 @@ def _texts(conf: Configuration, complaints: list[str]) -> list[tuple[str, str, s
 )
 def test_uploaded_files_are_found_in_every_layout(tmp_path: Path, folder: str) -> None:
     place = tmp_path / "alice" / folder / str(APP)
-    _upload(place, "h_1", {ONE: {"stdout": b"hello"}})
-    _upload(place, "h_2_1700000000001", {TWO: {"stdout": b"world"}})
+    upload(place, "h_1", {ONE: {"stdout": b"hello"}})
+    upload(place, "h_2_1700000000001", {TWO: {"stdout": b"world"}})
     (place / "h_3.tmp").write_bytes(b"half")
     (place / ".h_1.crc").write_bytes(b"checksums")
     complaints: list[str] = []
-    assert _texts(_conf(tmp_path), complaints) == [
+    assert _texts(conf_of(tmp_path), complaints) == [
         (ONE, "h:1", "stdout", b"hello"),
         (TWO, "h:2", "stdout", b"world"),
     ]
     assert not complaints
-    assert owner_of(_conf(tmp_path), APP) == "alice"
+    assert owner_of(conf_of(tmp_path), APP) == "alice"
 
 
 def test_a_file_that_is_broken_costs_only_itself(tmp_path: Path) -> None:
     place = tmp_path / "alice" / "logs" / str(APP)
-    _upload(place, "h_1", {ONE: {"stdout": b"hello"}})
+    upload(place, "h_1", {ONE: {"stdout": b"hello"}})
     (place / "a_1").write_bytes(b"no TFile at all, but long enough to have a trailer")
     complaints: list[str] = []
-    assert [row[3] for row in _texts(_conf(tmp_path), complaints)] == [b"hello"]
+    assert [row[3] for row in _texts(conf_of(tmp_path), complaints)] == [b"hello"]
     assert len(complaints) == 1
     assert "a_1" in complaints[0]
     assert "another format" in complaints[0]
@@ -209,9 +144,6 @@ def known(node: Node, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return tell
 
 
-Printed = Callable[[], str]
-
-
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Printed:
     return lambda: capfd.readouterr().out
@@ -225,36 +157,36 @@ def test_logs_move_while_they_are_read(
 
     def move(path: str) -> None:
         if path.endswith("stdout") and ONE in node.files:
-            _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: node.files.pop(ONE)})
+            upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: node.files.pop(ONE)})
 
     node.before = move
-    known((True, _RUNNING, [node.container(is_over=True)]))
-    assert reading.print_logs(_conf(tmp_path), APP) == 0
+    known((True, RUNNING, [node.container(is_over=True)]))
+    assert reading.print_logs(conf_of(tmp_path), APP) == 0
     assert printed() == f"==> {ONE} on h:1: stderr <==\nfirst\n==> {ONE} on h:1: stdout <==\nsecond\n"
 
 
 def test_uploaded_and_live_files_of_one_application(
     node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
 ) -> None:
-    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1_1700000000001", {ONE: {"log.1": b"old\n", "log": b"ne"}})
+    upload(tmp_path / "alice" / "logs" / str(APP), "h_1_1700000000001", {ONE: {"log.1": b"old\n", "log": b"ne"}})
     node.files = {ONE: {"log": b"new", "prelaunch.out": b"noise"}}
-    known((False, _RUNNING, [node.container()]))
-    assert reading.print_logs(_conf(tmp_path), APP) == 0
+    known((False, RUNNING, [node.container()]))
+    assert reading.print_logs(conf_of(tmp_path), APP) == 0
     assert printed() == f"==> {ONE} on h:1: log.1 <==\nold\n==> {ONE} on h:1: log <==\nnew\n"
 
 
 def test_choices_json_and_a_container_that_never_was(
     node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
 ) -> None:
-    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {c: {"stdout": c.encode(), "x": b"x"} for c in (ONE, TWO)})
-    known((True, _SUCCEEDED, []))
+    upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {c: {"stdout": c.encode(), "x": b"x"} for c in (ONE, TWO)})
+    known((True, SUCCEEDED, []))
     choice = Choice(files=("stdout",), only_tasks=True)
-    reading.print_logs(_conf(tmp_path), APP, choice, as_json=True)
+    reading.print_logs(conf_of(tmp_path), APP, choice, as_json=True)
     assert json.loads(printed()) == [
         {"container": TWO, "node": "h:1", "files": [{"name": "stdout", "bytes": len(TWO), "text": TWO}]}
     ]
     with pytest.raises(CommandError, match="has no container container_x"):
-        reading.print_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)))
+        reading.print_logs(conf_of(tmp_path), APP, Choice(containers=("container_x",)))
 
 
 @pytest.mark.parametrize("is_uploaded", [False, True])
@@ -263,22 +195,22 @@ def test_where_the_chosen_file_is_not_there_those_that_are_get_named(
 ) -> None:
     files = {ONE: {"AppMaster.stderr": b"oops", "empty": b"", "prelaunch.out": b"noise"}}
     if is_uploaded:
-        _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", files)
-        known((True, _SUCCEEDED, []))
+        upload(tmp_path / "alice" / "logs" / str(APP), "h_1", files)
+        known((True, SUCCEEDED, []))
     else:
         node.files = files
-        known((False, _RUNNING, [node.container()]))
+        known((False, RUNNING, [node.container()]))
     line = f"{APP} has no stdout, or it is empty; it has AppMaster.stderr\n"
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 2
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("stdout",))) == 2
     assert capfd.readouterr() == ("", f"yaq: {line}")
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=True) == 2
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("stdout",)), as_json=True) == 2
     assert capfd.readouterr() == ("[]\n", f"yaq: {line}")
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), only_list=True) == 2
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("stdout",)), only_list=True) == 2
     capfd.readouterr()
     # one that is there and empty is no mistake; nor does one that is there make up for one that is not
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("empty",))) == 0
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("empty",))) == 0
     capfd.readouterr()
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("AppMaster.stderr", "nope"))) == 2
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("AppMaster.stderr", "nope"))) == 2
     out, err = capfd.readouterr()
     assert out.endswith(": AppMaster.stderr <==\noops\n")
     assert err == f"yaq: {APP} has no nope\n"
@@ -287,8 +219,8 @@ def test_where_the_chosen_file_is_not_there_those_that_are_get_named(
 def test_nodes_that_show_logs_of_what_has_ended_to_administrators_alone_are_told_of(
     node: Node, known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    known((True, _DISABLED, [node.container(is_over=True)]))
-    conf = _conf(tmp_path)
+    known((True, DISABLED, [node.container(is_over=True)]))
+    conf = conf_of(tmp_path)
     assert reading.print_logs(conf, APP) == 0
     assert capfd.readouterr().err == f"yaq: {APP} has no logs (any more), or they are empty\n"
     reading.print_logs(conf.with_overrides({"yarn.acl.enable": "true"}), APP, as_json=True)
@@ -302,8 +234,8 @@ def test_the_node_that_has_them_now_is_found_among_those_of_its_host(
     try:
         other.files = {ONE: {"stdout": b"hello\n"}}
         moved = dataclasses.replace(node.container(is_over=True), elsewhere=(("h:2", other.web),))
-        known((True, _DISABLED, [moved]))
-        assert reading.print_logs(_conf(tmp_path), APP) == 0
+        known((True, DISABLED, [moved]))
+        assert reading.print_logs(conf_of(tmp_path), APP) == 0
         assert printed() == f"==> {ONE} on h:2: stdout <==\nhello\n"
     finally:
         other.stop()
@@ -340,14 +272,14 @@ def test_logs_of_a_lost_node_are_said_to_be_lost_where_other_nodes_of_its_host_h
         return reading.print_logs(conf, app, choice)
 
     line = "yaq: node h:2 is not there any more, and what its containers wrote is on its disks alone\n"
-    known((True, _DISABLED, containers))
-    assert show(_conf(tmp_path), APP, Choice()) == 1
+    known((True, DISABLED, containers))
+    assert show(conf_of(tmp_path), APP, Choice()) == 1
     out, err = capfd.readouterr()
     assert (out, err) == (f"==> {ONE} on h:1: stdout <==\nhello\n", line)
-    assert show(_conf(tmp_path), APP, Choice(containers=(TWO,))) == 1
+    assert show(conf_of(tmp_path), APP, Choice(containers=(TWO,))) == 1
     assert capfd.readouterr().err == line, "one line, not also that there are none"
     node.files[TWO] = {"stdout": b"moved\n"}
-    assert show(_conf(tmp_path), APP, Choice(containers=(TWO,), files=("stdout",))) == 0
+    assert show(conf_of(tmp_path), APP, Choice(containers=(TWO,), files=("stdout",))) == 0
     assert "moved" in capfd.readouterr().out
 
 
@@ -357,23 +289,23 @@ def test_what_a_lost_node_had_uploaded_is_not_said_to_be_lost(
     uploading = 6
     lost = dataclasses.replace(node.container(is_over=True), node="h:2", lost="h:1")
     known((True, uploading, [lost]))
-    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    assert reading.print_logs(conf_of(tmp_path), APP) == 1
     assert "node h:1 is not there any more" in capfd.readouterr().err
-    _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: {"stdout": b"hello\n"}})
-    assert reading.print_logs(_conf(tmp_path), APP, Choice(files=("stdout",))) == 0
+    upload(tmp_path / "alice" / "logs" / str(APP), "h_1", {ONE: {"stdout": b"hello\n"}})
+    assert reading.print_logs(conf_of(tmp_path), APP, Choice(files=("stdout",))) == 0
     assert capfd.readouterr().err == ""
 
 
 def test_logs_that_nobody_can_reach_are_said_to_be_somewhere(
     known: Callable[..., None], tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known((True, _DISABLED, [LoggedContainer(name, "h:1", "", name == ONE, True, lost="h:1") for name in (ONE, TWO)]))
-    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    known((True, DISABLED, [LoggedContainer(name, "h:1", "", name == ONE, True, lost="h:1") for name in (ONE, TWO)]))
+    assert reading.print_logs(conf_of(tmp_path), APP) == 1
     assert capfd.readouterr().err.startswith("yaq: node h:1 is not there any more, and what its containers wrote is on")
-    known((True, _DISABLED, []))
-    found = reading.find_application(_conf(tmp_path), APP, Choice())
+    known((True, DISABLED, []))
+    found = reading.find_application(conf_of(tmp_path), APP, Choice())
     monkeypatch.setattr(reading, "find_application", lambda *_: dataclasses.replace(found, is_forgotten=True))
-    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    assert reading.print_logs(conf_of(tmp_path), APP) == 1
     out, err = capfd.readouterr()
     assert (out, "retain-seconds" in err, "yarn.nodemanager.log-dirs" in err) == ("", True, True)
 
@@ -383,59 +315,9 @@ def test_a_node_that_is_away_does_not_hide_the_others(
 ) -> None:
     away = LoggedContainer(TWO, "h:2", "127.0.0.1:1", is_master=False)
     node.files = {ONE: {"stdout": b"hello\n"}}
-    known((False, _DISABLED, [node.container(), away]))
-    assert reading.print_logs(_conf(tmp_path), APP) == 1
+    known((False, DISABLED, [node.container(), away]))
+    assert reading.print_logs(conf_of(tmp_path), APP) == 1
     out, err = capfd.readouterr()
     assert "hello\n" in out
     assert err.count("\n") == 1
     assert "127.0.0.1:1 does not answer" in err
-
-
-def test_follow_shows_each_byte_once_to_the_end(
-    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
-) -> None:
-    one, two = node.container(), node.container(TWO)
-    node.files = {ONE: {"stdout": b"a\n"}}
-
-    def grow() -> None:
-        node.files[ONE]["stdout"] += b"b"
-        node.files[TWO] = {"stderr": b"oops\n"}
-
-    def upload() -> None:
-        node.files[ONE]["stdout"] += b"c\n"
-        node.files[TWO]["stderr"] += b"late\n"
-        _upload(tmp_path / "alice" / "logs" / str(APP), "h_1", node.files.copy())
-        node.files.clear()
-
-    known((False, _RUNNING, [one]), (False, _RUNNING, [one, two]), (True, _SUCCEEDED, [one, two]))
-    rounds = iter([grow, upload])
-    code = following.follow_logs(_conf(tmp_path), APP, Choice(), as_json=False, sleep=lambda _: next(rounds)())
-    assert code == 0
-    assert printed() == (
-        f"==> {ONE} on h:1: stdout <==\na\nb\n==> {TWO} on h:1: stderr <==\noops\n"
-        f"==> {ONE} on h:1: stdout <==\nc\n==> {TWO} on h:1: stderr <==\nlate\n"
-    )
-
-
-def test_follow_ends_without_uploads_when_nothing_grows_any_more(
-    node: Node, known: Callable[..., None], tmp_path: Path, printed: Printed
-) -> None:
-    node.files = {ONE: {"stdout": b"a\n"}}
-    rounds = iter([b"b\n", b"", b"", b""])
-
-    def grow(_: float) -> None:
-        node.files[ONE]["stdout"] += next(rounds)
-
-    known((True, _DISABLED, [node.container()]))
-    assert following.follow_logs(_conf(tmp_path), APP, Choice(), as_json=True, sleep=grow) == 0
-    pieces = [json.loads(line) for line in printed().splitlines()]
-    assert [(piece["offset"], piece["text"]) for piece in pieces] == [(0, "a\n"), (2, "b\n")]
-
-
-def test_follow_of_a_container_that_never_was(node: Node, known: Callable[..., None], tmp_path: Path) -> None:
-    node.files = {ONE: {"stdout": b""}}
-    known((True, _SUCCEEDED, [node.container()]))
-    assert following.follow_logs(_conf(tmp_path), APP, Choice(files=("stdout",)), as_json=False) == 0
-    assert following.follow_logs(_conf(tmp_path), APP, Choice(files=("nope",)), as_json=False) == 2
-    with pytest.raises(CommandError, match="has no container container_x"):
-        following.follow_logs(_conf(tmp_path), APP, Choice(containers=("container_x",)), as_json=False)

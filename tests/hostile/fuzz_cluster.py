@@ -8,10 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hostile.fuzz_corpus import Corpus
@@ -157,11 +156,11 @@ class FuzzCluster:
         self._yaq("queue", "list")
         self._administer()
         container = f"container_{application.removeprefix('application_')}_01_000001"
-        self._browse(self.web("rm"), ("info", "metrics", "apps", f"apps/{application}", "nodes"), "/ws/v1/cluster/")
-        self._browse(self.web("rm"), (f"cluster/app/{application}", f"proxy/{application}/"), "/")
+        self.browse(self.web("rm"), ("info", "metrics", "apps", f"apps/{application}", "nodes"), "/ws/v1/cluster/")
+        self.browse(self.web("rm"), (f"cluster/app/{application}", f"proxy/{application}/"), "/")
         logs = f"containers/{container}/logs"
-        self._browse(self.web("nm"), ("info", "apps", "containers", logs, f"{logs}/stderr"), "/ws/v1/node/")
-        self._browse(
+        self.browse(self.web("nm"), ("info", "apps", "containers", logs, f"{logs}/stderr"), "/ws/v1/node/")
+        self.browse(
             self.web("nm"), (f"{container}/root", f"{container}/root/stdout?start=-4096"), "/node/containerlogs/"
         )
         self.stay()
@@ -178,14 +177,14 @@ class FuzzCluster:
 
     def _administer(self) -> None:
         # not updateNodeResource: a node that is made too small for any container is sent away when it comes again
-        with self._client("yarn.resourcemanager.admin.address") as client:
+        with self.client("yarn.resourcemanager.admin.address") as client:
             client.call(Administration.refreshQueues, admin.RefreshQueuesRequest())
             client.call(Administration.refreshNodes, admin.RefreshNodesRequest())
             client.call(Administration.getGroupsForUser, admin.GetGroupsForUserRequest(user="root"))
             client.call(Administration.checkForDecommissioningNodes, admin.CheckForDecommissioningNodesRequest())
 
     @staticmethod
-    def _browse(address: tuple[str, int], paths: tuple[str, ...], base: str) -> None:
+    def browse(address: tuple[str, int], paths: tuple[str, ...], base: str) -> None:
         for path in paths:
             connection = http.client.HTTPConnection(*address, timeout=10)
             connection.request("GET", base + path)
@@ -194,7 +193,7 @@ class FuzzCluster:
 
     # Doors ------------------------------------------------------------------------------------------------------------
 
-    def _client(self, key: str) -> BlockingRpcClient:
+    def client(self, key: str) -> BlockingRpcClient:
         return BlockingRpcClient(*self.conf.get_address(key), user="root", timeout_s=30.0, connect_retries=NO_RETRY)
 
     def web(self, daemon: str, number: int = 1) -> tuple[str, int]:
@@ -304,7 +303,7 @@ class FuzzCluster:
         real = sorted(self.ready(f"nodemanager-{number + 1}")["node"] for number in range(_NODES))
 
         def is_alone() -> bool:
-            with self._client("yarn.resourcemanager.address") as client:
+            with self.client("yarn.resourcemanager.address") as client:
                 request = service.GetClusterNodesRequest(nodeStates=[common.NS_RUNNING])
                 nodes = client.call(ApplicationClientProtocol.getClusterNodes, request).nodeReports
             return sorted(f"{n.nodeId.host}:{n.nodeId.port}" for n in nodes) == real
@@ -356,46 +355,3 @@ class FuzzCluster:
 
 def _holder(held: tuple[str, Token]) -> str:
     return held[0]
-
-
-@dataclass(slots=True)
-class GoodClients:
-    """Ask the daemons now and then in a thread of their own, as anybody would, and note how long they take."""
-
-    cluster: FuzzCluster
-    waits_s: list[tuple[float, str]] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    _stopped: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
-
-    def __enter__(self) -> "GoodClients":
-        self._thread = threading.Thread(target=self._run, name="good clients")
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        assert self._thread is not None
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(0.1):
-            for name, ask in (
-                ("client", self._ask),
-                ("rm-web", lambda: self._get("rm", "cluster")),
-                ("nodemanager-1", lambda: self._get("nm", "node")),
-                ("nodemanager-2", lambda: self._get("nm", "node", 2)),
-            ):
-                began = time.monotonic()
-                try:
-                    ask()
-                except (OSError, RpcError, http.client.HTTPException) as error:
-                    self.failures.append(f"{name}: {error}")
-                self.waits_s.append((time.monotonic() - began, name))
-
-    def _ask(self) -> None:
-        with self.cluster._client("yarn.resourcemanager.address") as client:
-            client.call(ApplicationClientProtocol.getClusterMetrics, service.GetClusterMetricsRequest())
-
-    def _get(self, daemon: str, scope: str, number: int = 1) -> None:
-        self.cluster._browse(self.cluster.web(daemon, number), ("info",), f"/ws/v1/{scope}/")

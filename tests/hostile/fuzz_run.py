@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.hostile.fuzz_cluster import FuzzCluster, GoodClients, Health
+from tests.hostile.fuzz_cluster import FuzzCluster, Health
 from tests.hostile.fuzz_corpus import Corpus
 from tests.hostile.fuzz_driver import Door, Tally, play
+from tests.hostile.fuzz_good_clients import GoodClients
 from tests.hostile.fuzz_mutations import Script, calls_script, http_script, opening_script
 
 _MB = 1 << 20

@@ -47,3 +47,8 @@ def test_schedulers_are_made_in_one_place() -> None:
         if "rm.scheduler.scheduler.Scheduler" in imported(path.read_text())
     }
     assert made == {"rm/rm_world.py", "rm/replay/rm_replay_streams.py"}
+
+
+def test_no_file_is_over_400_lines() -> None:
+    long = {str(path.relative_to(TESTS)): len(path.read_text().splitlines()) for path in TESTS.rglob("*.py")}
+    assert {path: lines for path, lines in long.items() if lines > 400} == {}

@@ -1,5 +1,6 @@
 """A node of two slots whose node queue follows the orders of a ResourceManager."""
 
+from pathlib import Path
 from typing import Any
 
 from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
@@ -43,3 +44,7 @@ async def run(
 
 def queue_of(rm: FakeResourceManager) -> server.NodeQueue:
     return rm.heartbeats[-1].node_status.yaq_queue
+
+
+def read_all(folder: Path, *names: str) -> str:
+    return "".join((folder / name).read_text() for name in names)

@@ -182,3 +182,7 @@ def proxy_settings(scheduler: FakeScheduler, port: int = 0) -> Mapping[str, str]
         "yarn.resourcemanager.scheduler.address": f"127.0.0.1:{scheduler.rpc.port}",
         "yarn.nodemanager.opportunistic-containers-max-queue-length": "20",
     }
+
+
+def numbers(response: pb.AllocateResponse) -> list[int]:
+    return [c.id.id for c in response.allocated_containers]

@@ -12,7 +12,6 @@ import pytest
 
 from nm.daemon import NodeManager
 from nm.logs.aggregation.records import LogRecord, LogRecords
-from nm.logs.aggregation.reports import LogReports
 from nm.logs.aggregation.upload import Upload
 from tests.nm.nm_cluster import (
     BASH_ENVIRONMENT,
@@ -387,15 +386,3 @@ async def test_reports_are_told_again_until_answered_and_to_a_new_resource_manag
     registration = (await rm.until(lambda: rm.registrations[1:]))[0]
     assert [r.log_aggregation_status for r in registration.log_aggregation_reports_for_apps] == [common.LOG_SUCCEEDED]
     await master.client.close()
-
-
-def test_reports_wait_in_order_until_their_heartbeat_is_answered() -> None:
-    reports = LogReports()
-    for number in range(3):
-        reports.add(application(number + 1), common.LOG_RUNNING)
-    told = reports.pending()
-    reports.add(application(1), common.LOG_SUCCEEDED)
-    assert len(reports.pending()) == 4
-    reports.answered(told)
-    assert [r.log_aggregation_status for r in reports.pending()] == [common.LOG_SUCCEEDED]
-    assert [r.application_id.id for r in reports.latest()] == [2, 3, 1]

@@ -2,14 +2,11 @@
 
 import contextlib
 import hashlib
-import http.client
 import os
 import random
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,8 +17,17 @@ from hypothesis import strategies as st
 from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import MergedLimits, ShuffleLimits
 from nm.shuffle.merged.kept import KeptSegments
-from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.request import MAX_MAP_IDS
+from tests.nm.nm_merged_served import (
+    DAMAGE,
+    KEPT_BYTES,
+    LENGTHS,
+    MAPS,
+    REDUCES,
+    serving,
+    truncate,
+    write,
+)
 from tests.nm.nm_shuffle_served import (
     APPLICATION,
     JOB,
@@ -34,29 +40,9 @@ from tests.nm.nm_shuffle_served import (
     stalled_client,
 )
 from yaqd.model import ApplicationId
-from yaqd.security.writable import encode_text, encode_vlong
 
-MAPS = [f"attempt_1_0001_m_{number:06d}_0" for number in range(12)]
-REDUCES = 3
-SEVERAL = "several map outputs are lost"
-#: what is kept, and as long as a partition may be to be kept: a quarter
-KEPT_BYTES = 4 << 20
 #: what the index of a file with all maps takes; two with half of them each take more
 INDEX_BYTES = 5600
-#: longer than what is copied, and than what may be kept
-LENGTHS = (0, 1, 5000, 40_000, 120_000)
-LIMITS = ShuffleLimits(connections_max=100, keep_alive=False, keep_alive_timeout_s=0.4, stall_timeout_s=60)
-
-
-@contextlib.contextmanager
-def serving(root: Path, limits: ShuffleLimits = LIMITS, kept_s: float = 60) -> Iterator[Served]:
-    jobs = ShuffleJobs()
-    jobs.add(APPLICATION, USER, job_token())
-    served = Served(root, jobs, limits, 1 << 20, MergedLimits(KEPT_BYTES, kept_s, 1 << 20))
-    try:
-        yield served
-    finally:
-        served.service.stop()
 
 
 @pytest.fixture
@@ -64,11 +50,6 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     """Parameter: how many seconds what nobody asks for is kept; as the time-out, by itself more than a test takes."""
     with serving(tmp_path, kept_s=getattr(request, "param", 60)) as served:
         yield served
-
-
-def write(served: Served, length: int, maps: list[str] = MAPS) -> None:
-    for map_id in maps:
-        served.write(map_id, [os.urandom(length + reduce) for reduce in range(REDUCES)])
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -226,127 +207,6 @@ def test_however_many_take_nothing_others_read_less_than_without_merging(served:
     assert unmerged == len(others) * len(MAPS) and counts.fallbacks == 0
     assert reads <= {0: len(others), 32: unmerged}.get(stalled, unmerged / 2)
     assert read_bytes == unmerged_bytes, "nothing is read twice"
-
-
-def truncate(file: MergedFile) -> None:
-    os.truncate(file.path, file.path.stat().st_size // 3)
-
-
-def flip(file: MergedFile) -> None:
-    content = bytearray(file.path.read_bytes())
-    content[len(content) // 2] ^= 0x10
-    file.path.write_bytes(content)
-
-
-def lose(file: MergedFile) -> None:
-    file.path.unlink()
-
-
-def lose_index(file: MergedFile) -> None:
-    file.index_path.unlink()
-
-
-def damage_index(file: MergedFile) -> None:
-    content = bytearray(file.index_path.read_bytes())
-    content[-30] ^= 1
-    file.index_path.write_bytes(content)
-
-
-def link_away(file: MergedFile) -> None:
-    elsewhere = file.path.parent.parent / "elsewhere"
-    shutil.move(file.path, elsewhere)
-    file.path.symlink_to(elsewhere)
-
-
-DAMAGE = [truncate, flip, lose, lose_index, damage_index, link_away]
-
-
-@pytest.mark.parametrize("is_known", [False, True], ids=["never-read", "index-read-before"])
-@pytest.mark.parametrize("damage", DAMAGE, ids=[damage.__name__ for damage in DAMAGE])
-@pytest.mark.parametrize("length", [5000, 40_000, 120_000])
-def test_damage_is_never_served(
-    served: Served, damage: Callable[[MergedFile], None], length: int, is_known: bool
-) -> None:
-    write(served, length)
-    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
-    file = served.merge("all", MAPS)
-    if is_known:
-        fetch(served, 0, MAPS[:1])
-        served.outputs.files.forget(file.path)
-    damage(file)
-    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
-    if damage is flip:
-        settle(served)
-        assert 0 < served.service.statistics.reads.fallbacks <= len(MAPS)
-    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
-
-
-@pytest.mark.parametrize("is_damaged", [False, True], ids=["whole", "another-map-damaged"])
-@pytest.mark.parametrize("length", [5000, 120_000])
-def test_a_lost_original_is_answered_from_its_copy(served: Served, length: int, is_damaged: bool) -> None:
-    write(served, length)
-    before = [fetch(served, reduce, MAPS) for reduce in range(REDUCES)]
-    file = served.merge("all", MAPS)
-    served.outputs.forget_job(JOB)
-    shutil.rmtree(served.output_dir / MAPS[4])
-    if is_damaged:
-        flip(file)  # in the middle partition, which is not where the lost map's segment lies
-    assert [fetch(served, reduce, MAPS) for reduce in range(REDUCES)] == before
-    assert [fetch(served, reduce, [MAPS[4]]) for reduce in range(REDUCES)]
-
-
-def test_of_what_is_lost_in_both_places_nothing_else_is_held_back(served: Served) -> None:
-    """A stock reducer reports the first map whose lengths cannot be and no other, and of a header that names no map all
-    that it has not got."""
-    write(served, 5000)
-    file = served.merge("all", MAPS)
-    lose(file)
-    for lost in (4, 7):
-        shutil.rmtree(served.output_dir / MAPS[lost])
-    others = [m for m in MAPS if m not in (MAPS[4], MAPS[7])]
-    response, body = served.get(served.target(MAPS, 1))
-    assert response.status == 200
-    found = segments(body)
-    assert [row[0] for row in found] == [*others, SEVERAL, MAPS[4], MAPS[7]]
-    assert [row[1:4] for row in found[-3:]] == [(-1, -1, 1)] * 3
-    assert fetch(served, 1, others) == hashlib.sha256(b"".join(as_sent(*row) for row in found[:-3])).hexdigest()
-    response, body = served.get(served.target([MAPS[7]], 1))  # by itself too, since it was there
-    assert (response.status, segments(body)) == (200, [(MAPS[7], -1, -1, 1, b"")])
-    settle(served)
-    assert served.service.statistics.segments == 2 * len(others)
-
-
-def as_sent(map_id: str, part: int, raw: int, reduce: int, data: bytes) -> bytes:
-    return encode_text(map_id) + encode_vlong(part) + encode_vlong(raw) + encode_vlong(reduce) + data
-
-
-@pytest.mark.parametrize("length", [5000, 40_000])
-@pytest.mark.parametrize("is_merged", [False, True])
-@pytest.mark.parametrize("keeps_open", ["nobody", "client", "service"])
-def test_an_answer_that_cannot_go_on_says_which_segment_is_lost(
-    tmp_path: Path, length: int, is_merged: bool, keeps_open: str
-) -> None:
-    """It was there when the length of the answer was told; all before it is sent, and then the connection ends, whoever
-    would have it kept: idle ones last longer here than a client waits."""
-    limits = replace(LIMITS, keep_alive=keeps_open == "service", keep_alive_timeout_s=60)
-    with serving(tmp_path, limits) as served:
-        see_what_is_lost(served, length, is_merged, "&keepAlive=true" if keeps_open == "client" else "")
-
-
-def see_what_is_lost(served: Served, length: int, is_merged: bool, more: str) -> None:
-    write(served, length)
-    at, lost = len(MAPS) // 2, MAPS[len(MAPS) // 2]
-    if is_merged:
-        flip(served.merge("all", MAPS))  # in the middle partition, and there in this map's
-    assert fetch(served, 1 - is_merged, MAPS)  # what the indexes say is known
-    settle(served)
-    served.outputs.files.forget(served.output_dir / lost / "file.out")
-    shutil.rmtree(served.output_dir / lost)
-    with pytest.raises(http.client.IncompleteRead) as caught:
-        served.get(served.target(MAPS, 1, more))
-    found = segments(caught.value.partial)
-    assert [row[0] for row in found] == MAPS[: at + 1]
-    assert found[-1] == (lost, -1, -1, 1, b"") and all(row[1] == length + 5 for row in found[:-1])
 
 
 @pytest.mark.parametrize("served", [0.3], indirect=True)

@@ -1,49 +1,16 @@
 """The ResourceManager's REST answers and pages as stock programs, browsers and strangers meet them."""
 
-import asyncio
 import json
-import logging
-import random
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
-from aiohttp import ClientResponse, ClientSession
-from yarl import URL
 
-from tests.rm.rm_harness import LOOPBACK, Harness, ask, cluster
+from tests.rm.rm_browser import API, web
+from tests.rm.rm_harness import LOOPBACK, ask
 from yaqd.model import ApplicationAttemptId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol as Client
-from yaqd.web.server import _OneLinePerPeer
-
-API = "/ws/v1/cluster"
-
-
-class Browser:
-    def __init__(self, rm: Harness, session: ClientSession) -> None:
-        assert rm.manager.web is not None
-        self.port = rm.manager.web.port
-        self._session = session
-
-    async def __call__(self, path: str, method: str = "GET", **headers: str) -> tuple[ClientResponse, str]:
-        url = URL(f"http://{LOOPBACK}:{self.port}{path}", encoded=True)
-        async with self._session.request(method, url, headers=headers, allow_redirects=False) as answer:
-            return answer, await answer.text()
-
-    async def json(self, path: str) -> dict[str, dict[str, object]]:
-        answer, text = await self(API + path)
-        assert answer.status == 200 and answer.content_type == "application/json"
-        found: dict[str, dict[str, object]] = json.loads(text)
-        return found
-
-
-@asynccontextmanager
-async def web(overrides: dict[str, str] | None = None) -> AsyncIterator[tuple[Harness, Browser]]:
-    async with cluster(overrides) as rm, ClientSession() as session:
-        yield rm, Browser(rm, session)
 
 
 async def test_options_tells_who_is_asking() -> None:
@@ -236,97 +203,6 @@ async def test_unknown_places_and_methods() -> None:
     async with web() as (_, browse):
         assert [(await browse(path))[0].status for path in ("/nosuch", f"{API}/nosuch", "/cluster/x/y")] == [404] * 3
         assert [(await browse(f"{API}/info", method))[0].status for method in ("POST", "PUT", "DELETE")] == [405] * 3
-
-
-async def test_host_header_is_never_believed() -> None:
-    async with web() as (rm, browse):
-        app_id = await rm.submit()
-        for path in ("/", f"/proxy/{app_id}/", f"/cluster/app/{app_id}"):
-            answer, text = await browse(path, Host="evil.example")
-            assert "evil.example" not in text + str(answer.headers)
-
-
-async def test_oversized_and_malformed_requests_end_their_connection() -> None:
-    async with web({"hadoop.http.idle_timeout.ms": "300"}) as (_, browse):
-
-        async def send(data: bytes) -> bytes:
-            reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
-            writer.write(data)
-            try:
-                return await asyncio.wait_for(reader.read(), 10)
-            except ConnectionError:
-                return b""
-            finally:
-                writer.close()
-
-        assert b" 400 " in (await send(b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n")).splitlines()[0]
-        assert b" 400 " in (await send(b"GET / HTTP/1.1\r\nX: " + b"a" * 20000 + b"\r\n\r\n")).splitlines()[0]
-        assert b" 400 " in (await send(b"\x00\x01hrpc\r\n\r\n")).splitlines()[0]
-        # never finished: closed when the time for it is over, with nothing or a refusal
-        assert b"200" not in await send(b"GET / HTTP/1.1\r\nX-Slow: ")
-        assert b"200" not in await send(b"")
-
-
-async def test_mutated_requests_are_answered_or_dropped_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    chance = random.Random(20)
-    async with web() as (rm, browse):
-        app_id = await rm.submit()
-        whole = f"GET /proxy/{app_id}/x?user.name=bob HTTP/1.1\r\nHost: a\r\nCookie: hadoop.auth=u\r\n\r\n".encode()
-
-        async def send() -> bytes:
-            data = bytearray(whole)
-            for _ in range(chance.randrange(1, 6)):
-                at = chance.randrange(len(data))
-                data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(4))
-            reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
-            try:
-                writer.write(data)
-                return await asyncio.wait_for(reader.readline(), 0.1)
-            except (TimeoutError, ConnectionError):
-                return b""
-            finally:
-                writer.close()
-
-        for _ in range(10):
-            answers = await asyncio.gather(*(send() for _ in range(20)))
-            assert {line.split(b" ")[1] for line in answers if line} <= {b"302", b"400", b"404", b"405"}
-        assert (await browse("/cluster"))[0].status == 200
-    said = [record for record in caplog.records if record.name.startswith("yaqd.web")]
-    assert len(said) <= 1 and all(record.exc_info is None for record in said)
-
-
-def test_faults_of_ours_leave_one_trace_per_peer_and_minute() -> None:
-    now = 1000.0
-    quiet = _OneLinePerPeer(lambda: now)
-
-    def is_told(error: Exception, peer: str) -> bool:
-        said = (type(error), error, None)
-        record = logging.LogRecord("x", logging.ERROR, "", 0, "Error handling request from %s", (peer,), said)
-        told = quiet.filter(record)
-        assert not told or (record.exc_info is None) == isinstance(error, ConnectionError)
-        return bool(told)
-
-    fault = ValueError("unforeseen")
-    assert [is_told(fault, peer) for peer in ("a", "a", "b", "a")] == [True, False, True, False]
-    assert is_told(ConnectionResetError(), "a") and not is_told(ConnectionResetError(), "a")
-    now += 60
-    assert is_told(fault, "a")
-
-
-async def test_connections_are_bounded() -> None:
-    async with web({"yaq.web.connections-max": "3"}) as (_, browse):
-        held = [await asyncio.open_connection(LOOPBACK, browse.port) for _ in range(3)]
-        for reader, writer in held:
-            writer.write(b"GET /cluster HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert b"200" in await reader.readline()
-        reader, writer = await asyncio.open_connection(LOOPBACK, browse.port)
-        writer.write(b"GET /cluster HTTP/1.1\r\nHost: x\r\n\r\n")
-        try:
-            assert await asyncio.wait_for(reader.read(), 10) == b""
-        except ConnectionError:
-            pass
-        for _, writer in held:
-            writer.close()
 
 
 async def test_tracking_addresses_of_attempts() -> None:

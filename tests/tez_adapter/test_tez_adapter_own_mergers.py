@@ -1,60 +1,28 @@
 """Mergers in containers of the job's own: when they are asked for, held, replaced and given up; and their process."""
 
 import asyncio
-import os
 import secrets
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.plan.decisions import MapOutput, SendMerge
 from riffle_merger.plan.own import own_mergers
 from riffle_merger.service.protocol import RiffleMergerProtocol
+from tests.tez_adapter.tez_own_mergers import DAG, JOB, SIZE, allocated, finish_maps, mergers, serving, shared
 from tez_adapter.core import events as ev
-from tez_adapter.core.dag import DagSpec, EdgeSpec, VertexSpec
+from tez_adapter.core.dag import DagSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.mergers import MERGER_PRIORITY, OwnMergers
-from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.merging.job_mergers import JobMergers
-from tez_adapter.merging.links import MergerLinks, SharedOutputs
+from tez_adapter.merging.links import MergerLinks
 from tez_adapter.merging.settings import own_budget
 from yaqd.config import Configuration
-from yaqd.ipc import NO_RETRY, Caller, RemoteException, RpcClient, RpcServer
+from yaqd.ipc import Caller
 from yaqd.model import Resource
 from yaqd.proto import riffle_pb2 as pb
-from yaqd.security import Credentials, JobTokenSecrets, Token
-
-JOB = "job_1_0001"
-SIZE = Resource(1024, 1)
-DAG = DagSpec((VertexSpec("map", 2, SIZE, 10), VertexSpec("reduce", 1, SIZE, 20)), (EdgeSpec(0, 1, 1.0),))
-
-
-def allocated(name: str, priority: int = MERGER_PRIORITY) -> ev.ContainerAllocated:
-    return ev.ContainerAllocated(name, "h:1", "h", SIZE, priority)
-
-
-def mergers(count: int = 1, wait_s: float = 10.0) -> OwnMergers:
-    own = OwnMergers(SIZE, wait_s=wait_s)
-    own.want(count)
-    return own
-
-
-def finish_maps(machine: JobMachine) -> None:
-    for name in ("m0", "m1"):
-        machine.handle(allocated(name, 10), 0.0)
-    given = [task for name in ("m0", "m1") for task in machine.handle(ev.TaskRequested(name), 0.0)]
-    for task in given:
-        assert isinstance(task, ev.GiveTask)
-        machine.handle(ev.AttemptSucceeded(task.attempt), 0.0)
-    assert machine.vertices[0].complete
-
+from yaqd.security import JobTokenSecrets
 
 # ---- what is asked for
 
@@ -266,27 +234,6 @@ def test_a_map_too_small_for_a_merger_has_none() -> None:
     assert own_budget(conf, 1 << 20) == 512 << 20
 
 
-# ---- who waits for them
-
-
-def shared(jobs: JobMergers) -> SharedOutputs:
-    choice = MergerChoice[tuple[str, int]](lambda known, count: list(known)[:count])
-    clock = asyncio.get_running_loop().time
-    return SharedOutputs("hdfs://h/f", 1, jobs.known, choice, clock, news=jobs.news, on_lost=jobs.lost)
-
-
-@asynccontextmanager
-async def serving(token: Token) -> AsyncIterator[tuple[RpcServer, JobTokenSecrets]]:
-    tokens = JobTokenSecrets(secrets.token_bytes)
-    tokens.add(token)
-    server = RpcServer(name="test", host="127.0.0.1", token_secrets=tokens)
-    await server.start()
-    try:
-        yield server, tokens
-    finally:
-        await server.stop()
-
-
 @pytest.mark.slow
 async def test_a_merge_waits_for_the_first_merger_and_at_a_lost_one_for_the_next() -> None:
     token = JobTokenSecrets(secrets.token_bytes).mint(JOB)
@@ -325,78 +272,3 @@ async def test_a_merge_waits_for_the_first_merger_and_at_a_lost_one_for_the_next
         links.send(SendMerge(1, "hdfs", (MapOutput(2, "c", "hdfs", 1),)))
         assert (await heard.get())[0] == 1
         await links.close()
-
-
-# ---- the process
-
-
-@pytest.fixture
-def container(tmp_path: Path) -> Path:
-    """What a merger's process finds in its working folder, but for its credentials."""
-    spec = JobSpec(JOB, "n", "u", JobKind.MAPREDUCE, {"mapreduce.map.memory.mb": "512"}, "hdfs://h/s", reduces=1)
-    (tmp_path / JOB_FILE).write_bytes(spec.dump())
-    return tmp_path
-
-
-async def start(folder: Path, token: Token, address: tuple[str, int]) -> asyncio.subprocess.Process:
-    await asyncio.to_thread((folder / "tokens").write_bytes, Credentials({"job": token}, {}).write())
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tez_adapter.merging.container",
-        "{}:{}".format(*address),
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-            "CONTAINER_ID": "a",
-            "HADOOP_TOKEN_FILE_LOCATION": str(folder / "tokens"),
-            "NM_HOST": "127.0.0.1",
-        },
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("how", ["the job manager is gone", "it is over"])
-async def test_its_process_serves_its_job_alone_and_ends_by_itself(container: Path, how: str) -> None:
-    token = JobTokenSecrets(secrets.token_bytes).mint(JOB)
-    async with serving(token) as (server, _):
-        own = mergers()
-        jobs = JobMergers(own, server, lambda _: None)
-        jobs.handle(ev.ContainerAllocated("a", "h:1", "127.0.0.1", SIZE, MERGER_PRIORITY))
-        process = await start(container, token, server.address)
-        try:
-            async with asyncio.timeout(60):
-                while not own.known():
-                    await jobs.news()
-            [(host, port)] = own.known()
-            client = RpcClient(host, port, user=JOB, token=token, connect_retries=NO_RETRY)
-            assert (await client.call(RiffleMergerProtocol.status, pb.StatusRequest())).budget_bytes == 256 << 20
-            for folder, error in (("", "job_2_0002"), ("file:///f", "no folder on HDFS")):
-                job = "job_2_0002" if not folder else JOB
-                request = pb.MergeRequest(job_id=job, merge_id="m", map_ids=["x", "y"], folder=folder)
-                with pytest.raises(RemoteException, match=error):
-                    await client.call(RiffleMergerProtocol.merge, request)
-            await client.close()
-            nobody = RpcClient(host, port, user="u", connect_retries=NO_RETRY)
-            with pytest.raises(RemoteException):
-                await nobody.call(RiffleMergerProtocol.status, pb.StatusRequest())
-            await nobody.close()
-            # its job's manager comes alone: what is beyond a few connections is closed at once
-            held = [await asyncio.open_connection(host, port) for _ in range(17)]
-            async with asyncio.timeout(5):
-                assert await held[-1][0].read(1) == b""
-            for _, writer in held:
-                writer.close()
-            if how == "it is over":
-                jobs.end()
-            else:
-                await server.stop()
-            async with asyncio.timeout(30):
-                assert await process.wait() == 0
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-    assert not psutil.pid_exists(process.pid)

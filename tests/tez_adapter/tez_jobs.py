@@ -56,3 +56,8 @@ def until(condition: Callable[[], object], seconds: float = 20) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def staging_is_empty(conf: Configuration) -> bool:
+    root = Path(conf.require("yarn.app.mapreduce.am.staging-dir"))
+    return not list(root.glob("*/.staging/*"))
