@@ -5,6 +5,7 @@ Where Java or Maven is missing these tests are skipped with the reason; under CI
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -83,9 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Notes which row of the table a test belongs to: its module's `CLIENT`, else the module's own subject."""
-    module = item.path.stem
-    if module.startswith("test_interop_"):
-        subject = module.removeprefix("test_interop_").replace("_", " ")
+    if item.path.parent == Path(__file__).parent:
+        subject = item.path.stem.removeprefix("test_").replace("_", " ")
         item.user_properties.append(("client", getattr(getattr(item, "module", None), "CLIENT", subject)))
 
 

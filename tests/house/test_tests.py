@@ -52,3 +52,12 @@ def test_schedulers_are_made_in_one_place() -> None:
 def test_no_file_is_over_400_lines() -> None:
     long = {str(path.relative_to(TESTS)): len(path.read_text().splitlines()) for path in TESTS.rglob("*.py")}
     assert {path: lines for path, lines in long.items() if lines > 400} == {}
+
+
+def test_the_folder_says_the_room_and_the_file_does_not_again() -> None:
+    again = [
+        str(path.relative_to(TESTS))
+        for path in TESTS.rglob("test_*.py")
+        if path.name.startswith(f"test_{path.relative_to(TESTS).parts[0]}_")
+    ]
+    assert again == []
