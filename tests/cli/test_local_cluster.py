@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,8 +37,11 @@ STUBBORN = [
 ]
 
 
+Spawn = Callable[..., ProcessIdentity]
+
+
 @pytest.fixture
-def spawn(tmp_path: Path) -> Iterator[object]:
+def spawn(tmp_path: Path) -> Iterator[Spawn]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(command: list[str], cwd: Path = tmp_path) -> ProcessIdentity:
@@ -83,7 +86,7 @@ def test_a_zombie_is_not_alive() -> None:
     process.wait()
 
 
-def test_ending_is_gentle_first_and_then_not(spawn) -> None:  # type: ignore[no-untyped-def]
+def test_ending_is_gentle_first_and_then_not(spawn: Spawn) -> None:
     gentle, stubborn = spawn(SLEEP), spawn(STUBBORN)
     assert end_all([gentle, stubborn], 0.3) == [stubborn]
     assert not gentle.is_alive() and not stubborn.is_alive()
@@ -91,7 +94,7 @@ def test_ending_is_gentle_first_and_then_not(spawn) -> None:  # type: ignore[no-
     assert wait_for_end([stubborn], 0.0) == []
 
 
-def test_processes_are_found_by_working_folder_and_group(tmp_path: Path, spawn) -> None:  # type: ignore[no-untyped-def]
+def test_processes_are_found_by_working_folder_and_group(tmp_path: Path, spawn: Spawn) -> None:
     inside = tmp_path / "nodes"
     inside.mkdir()
     process = spawn(SLEEP, inside)
@@ -276,7 +279,7 @@ def test_a_running_daemon_is_not_started_again_and_a_lock_is_respected(tmp_path:
         LocalCluster(tmp_path).stop()
 
 
-def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn) -> None:  # type: ignore[no-untyped-def]
+def test_stopping_cleans_up_after_daemons_that_died(tmp_path: Path, spawn: Spawn) -> None:
     (tmp_path / "cluster.json").write_text("{}")
     for folder in ("run", "nodes"):
         (tmp_path / folder).mkdir()

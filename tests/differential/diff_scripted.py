@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from diff_formats import Broken, as_read, as_text, items, map_input
-
 from tests.differential.diff_case import Case, Scripts
+from tests.differential.diff_formats import Broken, as_read, as_text, items, map_input
 from tests.differential.diff_reading import LINE_END, Range
 from tests.differential.diff_tasks import Failed, Tasks, unmarked
 

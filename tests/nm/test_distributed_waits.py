@@ -24,7 +24,7 @@ from nm.distributed import (
     WaitLimited,
 )
 from nm.distributed import ContainerOver as Over
-from nm.node_queue import Arrived, ContainerOver, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
+from nm.node_queue import Arrived, Ended, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
 from rm.scheduler.events import (
     ApplicationSubmitted,
     AttemptStarted,
@@ -207,7 +207,7 @@ class Proxies(World):
             job.finished_at = self.now
             job.proxy.handle(Over((container_id,)), self.now)
             self.tell(ContainerEnded(container_id))
-            self._carry_out(node, list(node.queue.handle(ContainerOver(container_id), self.now)))
+            self._carry_out(node, list(node.queue.handle(Ended(container_id), self.now)))
         tick = node.queue.next_tick()
         if tick is not None and tick <= self.now:
             self._carry_out(node, list(node.queue.handle(Tick(), self.now)))

@@ -20,7 +20,7 @@ from yaqd.proto import yarn_server_pb2 as server
         ({"remaining_work_ms": -1, "remaining_tasks": -1, "critical_path_ms": -1}, JobFacts()),
     ],
 )
-def test_what_is_left_of_a_job(fields, facts) -> None:
+def test_what_is_left_of_a_job(fields: dict[str, int], facts: JobFacts) -> None:
     (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(jobs=[server.JobFacts(**fields)]))
     assert isinstance(event, JobsReported)
     assert event.jobs[0].facts == facts

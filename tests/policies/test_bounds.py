@@ -27,7 +27,7 @@ idles = st.floats(0.001, 0.5)
 
 
 @pytest.mark.parametrize(("mean_s", "exact", "closed"), [(10, 6, 8), (30, 3, 4)])
-def test_the_known_numbers(mean_s, exact, closed) -> None:
+def test_the_known_numbers(mean_s: float, exact: int, closed: int) -> None:
     assert poisson_bound(10, mean_s, 3, 0.05) == exact
     assert chernoff_bound(10, mean_s, 3, 0.05) == closed
 
@@ -46,7 +46,7 @@ def tail(served: float, at_least: int) -> float:
 
 
 @given(slots, means, gaps, idles)
-def test_the_exact_bound_is_the_smallest_that_holds(r, mean_s, gap_s, idle) -> None:
+def test_the_exact_bound_is_the_smallest_that_holds(r: int, mean_s: float, gap_s: float, idle: float) -> None:
     served = r * gap_s / mean_s
     assume(served < 80)
     bound = poisson_bound(r, mean_s, gap_s, idle)
@@ -55,7 +55,9 @@ def test_the_exact_bound_is_the_smallest_that_holds(r, mean_s, gap_s, idle) -> N
 
 
 @given(slots, means, gaps, idles)
-def test_the_closed_bound_is_the_smallest_that_holds_and_asks_for_no_less(r, mean_s, gap_s, idle) -> None:
+def test_the_closed_bound_is_the_smallest_that_holds_and_asks_for_no_less(
+    r: int, mean_s: float, gap_s: float, idle: float
+) -> None:
     served = r * gap_s / mean_s
     assume(served < LONGEST_QUEUE / 2)
 
@@ -70,7 +72,9 @@ def test_the_closed_bound_is_the_smallest_that_holds_and_asks_for_no_less(r, mea
 
 
 @given(slots, means, gaps, idles)
-def test_the_bound_by_utilization_reaches_it_and_asks_for_no_more(r, mean_s, gap_s, idle) -> None:
+def test_the_bound_by_utilization_reaches_it_and_asks_for_no_more(
+    r: int, mean_s: float, gap_s: float, idle: float
+) -> None:
     bound = utilization_bound(r, mean_s, gap_s, idle)
     assert bound <= poisson_bound(r, mean_s, gap_s, idle)
     assert utilization(r, mean_s, gap_s, bound) >= 1 - idle - 1e-9
@@ -98,27 +102,27 @@ def simulated_utilization(r: int, b: int, mean_s: float, gap_s: float, intervals
 
 
 @pytest.mark.parametrize(("r", "b", "mean_s", "known"), [(10, 2, 10, 0.963), (8, 4, 5, 0.964)])
-def test_utilization_is_what_a_simulation_gives(r, b, mean_s, known) -> None:
+def test_utilization_is_what_a_simulation_gives(r: int, b: int, mean_s: float, known: float) -> None:
     computed = utilization(r, mean_s, 3, b)
     assert computed == pytest.approx(known, abs=0.0005)
     assert simulated_utilization(r, b, mean_s, 3, 8000, seed=1) == pytest.approx(computed, abs=0.004)
 
 
 @given(slots, means, gaps)
-def test_without_a_queue_it_is_the_papers_closed_form(r, mean_s, gap_s) -> None:
+def test_without_a_queue_it_is_the_papers_closed_form(r: int, mean_s: float, gap_s: float) -> None:
     x = gap_s / mean_s
     assert utilization(r, mean_s, gap_s, 0) == pytest.approx((1 - exp(-x)) / x, rel=1e-6)
 
 
 @given(slots, means, gaps, st.integers(0, 200))
-def test_each_queue_slot_helps_a_little(r, mean_s, gap_s, b) -> None:
+def test_each_queue_slot_helps_a_little(r: int, mean_s: float, gap_s: float, b: int) -> None:
     less, more = utilization(r, mean_s, gap_s, b), utilization(r, mean_s, gap_s, b + 1)
     assert 0 <= less <= more + 1e-9
     assert more <= 1
 
 
 @given(st.sampled_from(BOUNDS.names()), st.integers(-5, 10**12), hostile_s, hostile_s, hostile_s)
-def test_hostile_numbers_give_a_bound(name, r, mean_s, gap_s, idle) -> None:
+def test_hostile_numbers_give_a_bound(name: str, r: int, mean_s: float, gap_s: float, idle: float) -> None:
     assert 0 <= BOUNDS[name](r, mean_s, gap_s, idle) <= LONGEST_QUEUE
     assert 0 <= utilization(r, mean_s, gap_s, 7) <= 1
 

@@ -26,7 +26,7 @@ def test_every_shipped_policy_is_described() -> None:
 
 
 @pytest.mark.parametrize("name", ["poisson", "chernoff", "utilization", "fixed", "aligned"])
-def test_the_numbers_of_the_bounds_are_right(name) -> None:
+def test_the_numbers_of_the_bounds_are_right(name: str) -> None:
     (row,) = re.findall(rf"^\| `{name}` \|.*\| ([0-9, ]+) \|$", PAGE.read_text(), re.MULTILINE)
     assert [int(number) for number in row.split(",")] == [BOUNDS[name](10, mean_s, 3, 0.05) for mean_s in (5, 10, 30)]
 

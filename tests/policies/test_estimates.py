@@ -27,7 +27,7 @@ from yaqd.policies.queueing.tuning import BoundTuner
         ("", ""),
     ],
 )
-def test_names_of_one_recurring_job(name, recurring) -> None:
+def test_names_of_one_recurring_job(name: str, recurring: str) -> None:
     assert recurring_name(name) == recurring
 
 
@@ -39,7 +39,7 @@ def test_a_key_is_of_bounded_length_and_by_user_and_stage() -> None:
 
 
 @given(st.lists(st.floats(0, 1000), min_size=1, max_size=60))
-def test_the_estimate_lies_among_what_was_seen(seconds) -> None:
+def test_the_estimate_lies_among_what_was_seen(seconds: list[float]) -> None:
     estimator = Estimator()
     for run in seconds:
         estimator.observe("k", run)
@@ -89,7 +89,7 @@ def test_one_lie_moves_it_ten_times_the_mean_at_most() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9).map(str), hostile_s), max_size=60), st.integers(-1, 4))
-def test_hostile_durations_and_a_bounded_table(seen, most_keys) -> None:
+def test_hostile_durations_and_a_bounded_table(seen: list[tuple[str, float]], most_keys: int) -> None:
     estimator = Estimator(most_keys=most_keys)
     for key, seconds in seen:
         estimator.observe(key, seconds)
@@ -108,7 +108,7 @@ def test_what_is_used_is_kept() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 100))))
-def test_it_survives_a_restart(seen) -> None:
+def test_it_survives_a_restart(seen: list[tuple[str, float]]) -> None:
     estimator, restarted = Estimator(), Estimator()
     for key, seconds in seen:
         estimator.observe(key, seconds)
@@ -152,7 +152,7 @@ def test_a_bound_does_not_flutter_with_its_means() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ran", "heartbeat", "polls"]), hostile_s)), st.integers(-9, 10**9))
-def test_whatever_is_observed_the_bound_stays_bounded(seen, slots) -> None:
+def test_whatever_is_observed_the_bound_stays_bounded(seen: list[tuple[str, float]], slots: int) -> None:
     tuner = BoundTuner(least=2, most=50, mean_s=nan, heartbeat_s=-1.0, poll_s=inf)
     for name, seconds in seen:
         getattr(tuner, name)(seconds)

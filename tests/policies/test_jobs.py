@@ -40,7 +40,7 @@ def in_order(name: str, jobs: list[WaitingJob]) -> list[WaitingJob]:
 
 @few
 @given(jobs_of(hostile_s), names)
-def test_hostile_numbers_have_their_rank_too(jobs, name) -> None:
+def test_hostile_numbers_have_their_rank_too(jobs: list[WaitingJob], name: str) -> None:
     ranks = [limits.rank(JOB_ORDERS[name](job)) for job in jobs]
     assert all(rank == rank for rank in ranks)
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.policies.policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
-from yaqd.model import Resource
+from yaqd.model import ApplicationId, Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
 from yaqd.policies.queueing.order import ORDERS, Ordering, Scope
 from yaqd.policies.queueing.registry import UnknownPolicy
@@ -47,7 +47,9 @@ def compare(one: QueuedTask, two: QueuedTask, ordering: Ordering, jobs: dict, no
 
 @few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
-def test_the_whole_order_is_algorithm_3(queue, jobs, now, ordering) -> None:
+def test_the_whole_order_is_algorithm_3(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering
+) -> None:
     ordered = Ordering(ordering.strategy, ordering.starve_s, ordering.starve_ratio).sorted(queue, jobs, now)
     expected = sorted(queue, key=cmp_to_key(lambda a, b: -compare(a, b, ordering, jobs, now)))
     assert ordered == expected
@@ -55,7 +57,9 @@ def test_the_whole_order_is_algorithm_3(queue, jobs, now, ordering) -> None:
 
 @few
 @given(queues(hostile_s), job_facts(hostile_s), hostile_s, orderings)
-def test_whatever_the_numbers_are_everybody_gets_a_place(queue, jobs, now, ordering) -> None:
+def test_whatever_the_numbers_are_everybody_gets_a_place(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering
+) -> None:
     ordered = ordering.sorted(queue, jobs, now)
     assert sorted(task.container_id for task in ordered) == [task.container_id for task in queue]
     if queue:
@@ -64,14 +68,18 @@ def test_whatever_the_numbers_are_everybody_gets_a_place(queue, jobs, now, order
 
 @few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
-def test_the_pick_is_the_first_of_the_order(queue, jobs, now, ordering) -> None:
+def test_the_pick_is_the_first_of_the_order(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering
+) -> None:
     if queue:
         assert ordering.pick(iter(queue), jobs, now) is ordering.sorted(queue, jobs, now)[0]
 
 
 @few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings)
-def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, ordering) -> None:
+def test_reordering_inside_a_group_takes_no_turn_from_another(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering
+) -> None:
     ordered = ordering.sorted(queue, jobs, now)
     came = sorted(queue, key=lambda task: task.since)
     if ordering.scope is Scope.QUEUE:
@@ -82,7 +90,9 @@ def test_reordering_inside_a_group_takes_no_turn_from_another(queue, jobs, now, 
 
 @few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings, orderings)
-def test_a_leaf_queue_with_an_order_of_its_own_is_in_that_order(queue, jobs, now, others, own) -> None:
+def test_a_leaf_queue_with_an_order_of_its_own_is_in_that_order(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, others: Ordering, own: Ordering
+) -> None:
     assume(queue)
     ordering = replace(others, scope=Scope.QUEUE, leaves=(("root.a", own),))
     ordered = ordering.sorted(queue, jobs, now)
@@ -95,7 +105,9 @@ def test_a_leaf_queue_with_an_order_of_its_own_is_in_that_order(queue, jobs, now
 
 @few
 @given(queues(sane_s), job_facts(sane_s), sane_s, orderings, st.integers(0, 2048))
-def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, ordering, memory_mb) -> None:
+def test_only_a_task_that_fits_passes_and_never_a_starved_one(
+    queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering, memory_mb: int
+) -> None:
     if not queue:
         return
     free = Resource(memory_mb, 2)
@@ -113,7 +125,9 @@ def test_only_a_task_that_fits_passes_and_never_a_starved_one(queue, jobs, now, 
     st.lists(st.booleans(), max_size=60),
     st.sampled_from(["srjf", "stf", "lrtf"]),
 )
-def test_as_tasks_come_and_start_users_keep_the_turns_in_which_they_came(tasks, steps, name) -> None:
+def test_as_tasks_come_and_start_users_keep_the_turns_in_which_they_came(
+    tasks: list[tuple[str, int, float]], steps: list[bool], name: str
+) -> None:
     ordering = Ordering(name, starve_s=5, scope="user")
     coming = [queued(n, facts(job, estimate=runs, user=user), since=n) for n, (user, job, runs) in enumerate(tasks)]
     jobs = {job_id(n): JobFacts(remaining_work=100 - n, remaining_tasks=n) for n in range(1, 5)}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.policies.policy_facts import SLOT, facts, few, hostile_s, queues, running, sane_s
 from yaqd.model import NodeId
+from yaqd.policies.queueing.facts import QueuedTask
 from yaqd.policies.queueing.rebalance import NodeQueueLoad, NodeQueueSaid, queue_limit, queue_loads, rebalance
 from yaqd.policies.queueing.wait import expected_starts, wait_estimate
 
@@ -27,7 +28,7 @@ def test_hadoops_limit_is_the_mean_and_some_deviations() -> None:
 
 @few
 @given(queues(sane_s, most=8))
-def test_expected_starts_are_what_a_newcomer_would_wait_in_each_place(line) -> None:
+def test_expected_starts_are_what_a_newcomer_would_wait_in_each_place(line: list[QueuedTask]) -> None:
     held = [running(100, facts(estimate=9.0)), running(101, facts(estimate=3.0))]
     total, free = SLOT * 5, SLOT
     starts = expected_starts(total, free, held, line, 0)
@@ -52,7 +53,9 @@ loads = st.lists(
 
 @few
 @given(loads, st.floats(0, 20), st.integers(0, 50))
-def test_moves_shorten_what_was_longest_and_fill_no_queue_over_its_room(told, least_gain_s, most) -> None:
+def test_moves_shorten_what_was_longest_and_fill_no_queue_over_its_room(
+    told: list[NodeQueueLoad], least_gain_s: float, most: int
+) -> None:
     moves = rebalance(told, least_gain_s, most)
     by_node = {load.node: load for load in told}
     assert sum(move.tasks for move in moves) <= most
@@ -83,7 +86,9 @@ def test_two_queues_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("mean_s", "come"), [(0.1, 3), (10, 3), (20, 2)])
-def test_what_comes_lasts_as_long_as_where_it_waited_however_short_the_others_there_are(mean_s, come) -> None:
+def test_what_comes_lasts_as_long_as_where_it_waited_however_short_the_others_there_are(
+    mean_s: float, come: int
+) -> None:
     told = [
         NodeQueueLoad(node(1), wait_s=30, queued=6, slots=2, mean_s=10, room=0),
         NodeQueueLoad(node(2), wait_s=0, queued=0, slots=2, mean_s=mean_s, room=9),
@@ -132,7 +137,9 @@ def test_one_node_that_lies_does_not_say_how_long_all_tasks_last() -> None:
     st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8), st.floats(0, 100), st.integers(0, 10**6)), max_size=4),
     st.floats(0, 20),
 )
-def test_what_is_moved_never_waits_longer_than_where_it_was(full, others, least_gain_s) -> None:
+def test_what_is_moved_never_waits_longer_than_where_it_was(
+    full: list[tuple[int, int, float]], others: list[tuple[int, int, float, int]], least_gain_s: float
+) -> None:
     """Whatever the others say of their waits and places: what goes there lasts as long as where it comes from."""
     lasts = {node(n): mean_s for n, (_, _, mean_s) in enumerate(full)}
     told = [
@@ -172,7 +179,7 @@ def test_what_is_moved_never_waits_longer_than_where_it_was(full, others, least_
     ),
     hostile_s,
 )
-def test_nodes_may_say_anything(told, least_gain_s) -> None:
+def test_nodes_may_say_anything(told: list[NodeQueueLoad], least_gain_s: float) -> None:
     assert sum(move.tasks for move in rebalance(told, least_gain_s, most_moves=100)) <= 100
 
 
@@ -192,7 +199,7 @@ def test_nodes_may_say_anything(told, least_gain_s) -> None:
     ),
     st.integers(0, 20),
 )
-def test_whatever_nodes_say_durations_and_room_are_such(told, most_queued) -> None:
+def test_whatever_nodes_say_durations_and_room_are_such(told: list[NodeQueueSaid], most_queued: int) -> None:
     for load in queue_loads(told, most_queued, typical_s=10.0):
         assert load.mean_s >= 0 and 0 <= load.room <= most_queued and load.queued >= 0
 

@@ -47,7 +47,7 @@ def runs_for(task: QueuedTask) -> float:
 
 @few
 @given(queues(sane_s, most=8), queues(sane_s, most=8), sizes)
-def test_it_is_what_happens(held, line, needed) -> None:
+def test_it_is_what_happens(held: list[QueuedTask], line: list[QueuedTask], needed: Resource) -> None:
     now_running, free = [], TOTAL
     for task in held:
         if task.resource.fits_in(free):
@@ -64,7 +64,9 @@ def test_it_is_what_happens(held, line, needed) -> None:
 
 @few
 @given(queues(hostile_s, most=8), queues(hostile_s, most=8), sizes, hostile_s)
-def test_hostile_numbers_never_make_it_negative_or_no_number(held, line, needed, now) -> None:
+def test_hostile_numbers_never_make_it_negative_or_no_number(
+    held: list[QueuedTask], line: list[QueuedTask], needed: Resource, now: float
+) -> None:
     now_running = [RunningTask(task.container_id, task.resource, task.facts, task.since) for task in held]
     assert wait_estimate(TOTAL, Resource(), now_running, line, needed, now) >= 0.0
     assert slot_wait_estimate(TOTAL, Resource(), now_running, line, needed, now) >= 0.0
@@ -72,7 +74,7 @@ def test_hostile_numbers_never_make_it_negative_or_no_number(held, line, needed,
 
 @few
 @given(queues(sane_s, most=8), st.integers(1, 6))
-def test_with_equal_slots_both_versions_agree(tasks, slots) -> None:
+def test_with_equal_slots_both_versions_agree(tasks: list[QueuedTask], slots: int) -> None:
     same = [QueuedTask(task.container_id, SLOT, task.facts, task.since) for task in tasks]
     held = [RunningTask(task.container_id, SLOT, task.facts, since=0.0) for task in same[:slots]]
     free = slots - len(held)
@@ -83,7 +85,7 @@ def test_with_equal_slots_both_versions_agree(tasks, slots) -> None:
 
 @few
 @given(queues(sane_s, most=8), sane_s)
-def test_one_more_in_the_queue_never_shortens_the_wait(line, estimate) -> None:
+def test_one_more_in_the_queue_never_shortens_the_wait(line: list[QueuedTask], estimate: float) -> None:
     held = [running(100, facts(estimate=7.0), size=Resource(2048, 3)), running(101, facts(estimate=3.0))]
     free = TOTAL - held[0].resource - held[1].resource
     longer = [*line, queued(200, facts(estimate=estimate))]

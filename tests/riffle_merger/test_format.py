@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ CODECS = ["lz4", "snappy", "zstd", "none"]
 PAIRS = st.lists(st.tuples(st.binary(max_size=30), st.binary(max_size=300)), min_size=1, max_size=60)
 
 
-def reader(data: bytes):  # type: ignore[no-untyped-def]
+def reader(data: bytes) -> Callable[[int], bytes]:
     position = 0
 
     def read(length: int) -> bytes:

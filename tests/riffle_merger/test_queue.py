@@ -1,5 +1,7 @@
 """The merger's queue: the budget always holds, nobody starves, jobs are served alike."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ REQUESTS = st.lists(
 
 
 @given(REQUESTS, st.integers(1, 4), st.randoms(use_true_random=False))
-def test_all_run_once_within_the_budget(requests: list[tuple[str, int, int]], running_max: int, random) -> None:  # type: ignore[no-untyped-def]
+def test_all_run_once_within_the_budget(requests: list[tuple[str, int, int]], running_max: int, random: Random) -> None:
     queue: MergeQueue[int] = MergeQueue(budget_bytes=100, running_max=running_max)
     running: list[int] = []
     started: list[int] = []

@@ -69,7 +69,9 @@ def wanted(world: World) -> object:
 
 
 @given(calls, st.integers(1, 6), st.booleans(), st.booleans())
-def test_a_call_in_parts_is_given_the_same_in_the_same_order(said, size: int, queues: bool, spare: bool) -> None:
+def test_a_call_in_parts_is_given_the_same_in_the_same_order(
+    said: list[tuple[AskRow, ...]], size: int, queues: bool, spare: bool
+) -> None:
     once, in_parts = world_of(queues=queues, spare=spare), world_of(queues=queues, spare=spare)
     for number, call in enumerate(said):
         asked = Asked(ATTEMPT, call, ("h1",) if number == 1 else (), ("h1",) if number == 2 else ())
@@ -83,7 +85,7 @@ def test_a_call_in_parts_is_given_the_same_in_the_same_order(said, size: int, qu
 
 
 @given(st.lists(rows, max_size=40).map(tuple), st.integers(1, 9))
-def test_every_row_is_in_one_part_and_those_of_one_ask_in_their_order(said, size: int) -> None:
+def test_every_row_is_in_one_part_and_those_of_one_ask_in_their_order(said: tuple[AskRow, ...], size: int) -> None:
     told = list(parts(Asked(ATTEMPT, said, ("a",), ("b",)), size, gives_opportunistic=False))
     assert all(1 <= len(part.rows) <= size for part in told)
     assert [part.continues for part in told] == [number > 0 for number in range(len(told))]

@@ -86,7 +86,9 @@ def worth(candidates: list[tuple[NodeQueue, float, float, int]]) -> float:
 
 @settings(max_examples=80, deadline=None)
 @given(clusters, rows, st.integers(1, 6), st.sampled_from([0.0, 0.7]))
-def test_the_best_is_among_them_for_each_container(cluster, named, count, interference) -> None:
+def test_the_best_is_among_them_for_each_container(
+    cluster: dict[str, tuple[str, int, float, int]], named: dict[str, tuple[int, bool]], count: int, interference: float
+) -> None:
     full = Full(cluster, QueueingSpec(bound=4, affinity=Affinity(interference=interference)))
     ask = full.ask(count, named)
     full.validates = False  # what is taken below is given to nobody

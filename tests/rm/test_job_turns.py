@@ -1,6 +1,7 @@
 """Leaf queues that serve their applications by how much is left of them."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -282,7 +283,7 @@ steps = st.one_of(
 
 @settings(max_examples=60)
 @given(st.lists(steps, max_size=40), st.booleans())
-def test_whatever_happens_the_books_agree(events, fills) -> None:
+def test_whatever_happens_the_books_agree(events: list[tuple[str, Any, Any]], fills: bool) -> None:
     c = Cluster("srjf", queueing=QueueingSpec(bound=2, default_estimate_s=5.0) if fills else None)
     apps = [c.app()]
     for name, one, two in events:

@@ -31,9 +31,9 @@ from yaqd.proto.yarn_admin_pb2 import RefreshQueuesRequest
 
 #: everything at once, no grace
 AT_ONCE = PreemptionSpec(wait_s=0.0, per_round=1.0, ignored_over_capacity=0.0, natural_termination=1.0)
+TWO = {**HALVES, "user-limit-factor": "-1"}
 LINES = {
-    **HALVES,
-    "user-limit-factor": "-1",
+    **TWO,
     "maximum-am-resource-percent": "0.2",
     "resource-calculator": DOMINANT,
 }
@@ -315,7 +315,7 @@ async def queue_info(rm: Harness, name: str) -> common.QueueInfo:
 
 def files(folder: Path, *, site: Mapping[str, str] | None = None, **queues: str) -> Configuration:
     """A configuration of files, with `queues` as capacity-scheduler.xml has them; written again by a second call."""
-    halves = {PREFIX + name: value for name, value in HALVES.items()}
+    halves = {PREFIX + name: value for name, value in TWO.items()}
     for name, pairs in (("yarn-site.xml", dict(site or {})), ("capacity-scheduler.xml", {**halves, **queues})):
         body = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in pairs.items())
         (folder / name).write_text(f"<configuration>{body}</configuration>")

@@ -45,7 +45,7 @@ def own_cluster(tmp_path: Path) -> Iterator[Configuration]:
 
 
 @pytest.fixture
-def write(tmp_path: Path):  # type: ignore[no-untyped-def]
+def write(tmp_path: Path) -> Callable[[str, str], str]:
     """Write a file of the test's folder; its path."""
 
     def write_file(name: str, text: str) -> str:

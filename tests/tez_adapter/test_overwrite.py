@@ -1,5 +1,6 @@
 """`--overwrite` replaces the results of an earlier job, and touches nothing else."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from yaqd.storage import StorageError
 class Upper(Job):
     reduces = 0
 
-    def map(self, key, value):  # type: ignore[no-untyped-def]
+    def map(self, key: int, value: str) -> Iterator[tuple[str, None]]:
         yield value.upper(), None
 
 

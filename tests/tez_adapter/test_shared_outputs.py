@@ -1,5 +1,6 @@
 """Where a job's map outputs are on a shared file system, who may put some there, and what is left of them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,9 @@ def test_a_later_job_manager_removes_what_an_earlier_one_left_and_its_tasks_leav
     ("spec_of", "stays"),
     [(lambda p: job(p), True), (lambda p: job(p, **{"yaq.riffle.storage": "local"}), False)],
 )
-def test_outputs_on_a_shared_file_system_stay_when_their_node_is_lost(tmp_path: Path, spec_of, stays: bool) -> None:  # type: ignore[no-untyped-def]
+def test_outputs_on_a_shared_file_system_stay_when_their_node_is_lost(
+    tmp_path: Path, spec_of: Callable[[Path], JobSpec], stays: bool
+) -> None:
     spec = spec_of(tmp_path)
     assert plan(spec, spec.configuration(), [{}]).vertices[0].outputs_stay is stays
     assert (shared_folder(spec, spec.configuration(), 1) is not None) is stays
