@@ -17,7 +17,7 @@ def yaq(*words: object, conf: Path | None = None, **extra: object) -> Done:
     if conf is not None:
         environment["HADOOP_CONF_DIR"] = str(conf)
     command = [sys.executable, "-m", "yaqd.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **extra)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, **extra)  # type: ignore[call-overload]
 
 
 def assert_one_line(done: Done, code: int, *parts: str) -> None:

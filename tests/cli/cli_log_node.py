@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.cli.cli_web import AnsweringServer
@@ -64,7 +65,7 @@ def conf_of(tmp_path: Path) -> Configuration:
 def upload(folder: Path, node: str, files: dict[str, dict[str, bytes]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / node).open("wb") as out:
-        writer = AggregatedLogWriter(lambda data: out.write(data) and None, owner="alice", acls={})
+        writer = AggregatedLogWriter(cast(Callable[[bytes], None], out.write), owner="alice", acls={})
         for container, contents in files.items():
             logs = [LogContent(name, len(data), [data]) for name, data in contents.items()]
             writer.add_container(container, logs)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.cli_log_node import APP, DISABLED, ONE, RUNNING, SUCCEEDED, TWO, Node, Printed, conf_of
+from tests.cli.cli_log_node import APP, DISABLED, ONE, RUNNING, SUCCEEDED, TWO, Node, Printed, conf_of, upload
 from yaqd.cli.applications import follow_logs as following
 from yaqd.cli.applications import logs as reading
 from yaqd.cli.applications.logs import Choice, KnownApplication
@@ -62,14 +62,14 @@ def test_follow_shows_each_byte_once_to_the_end(
         node.files[ONE]["stdout"] += b"b"
         node.files[TWO] = {"stderr": b"oops\n"}
 
-    def upload() -> None:
+    def uploads() -> None:
         node.files[ONE]["stdout"] += b"c\n"
         node.files[TWO]["stderr"] += b"late\n"
         upload(tmp_path / "alice" / "logs" / str(APP), "h_1", node.files.copy())
         node.files.clear()
 
     known((False, RUNNING, [one]), (False, RUNNING, [one, two]), (True, SUCCEEDED, [one, two]))
-    rounds = iter([grow, upload])
+    rounds = iter([grow, uploads])
     code = following.follow_logs(conf_of(tmp_path), APP, Choice(), as_json=False, sleep=lambda _: next(rounds)())
     assert code == 0
     assert printed() == (

@@ -60,7 +60,7 @@ def _of_parts(case: Case, expected: Mapping[str, bytes], found: Mapping[str, byt
     is_exact = case.program.is_exact or not case.reduces
     separator = case.defines.get("mapreduce.output.textoutputformat.separator", "\t").encode()
     if side in _STOCK_SIDES and not case.reduces:  # which of two splits of one size comes first, it leaves open
-        expected, found = (dict(enumerate(sorted(parts.values()))) for parts in (expected, found))
+        expected, found = ({str(n): part for n, part in enumerate(sorted(p.values()))} for p in (expected, found))
     for name, data in sorted(expected.items()):
         same = data == found[name] if is_exact else canonical(data, separator) == canonical(found[name], separator)
         if not is_exact and isinstance(case.program, Program) and "input_format = 'fixed" in case.program.source:
@@ -80,9 +80,9 @@ def _of_counters(case: Case, expected: Outcome, found: Outcome, side: str) -> It
             if case.inject and name.startswith("TOTAL_LAUNCHED") and wanted <= got <= wanted + 1:
                 continue
             yield f"{name} is {got}, expected {wanted}"
-    wanted, got = ({g: dict(c) for g, c in o.counters.items() if not g.endswith(_STANDARD)} for o in (expected, found))
-    if wanted != got:
-        yield f"counters of the program's own: {got}, expected {wanted}"
+    own, gotten = ({g: dict(c) for g, c in o.counters.items() if not g.endswith(_STANDARD)} for o in (expected, found))
+    if own != gotten:
+        yield f"counters of the program's own: {gotten}, expected {own}"
 
 
 def _comparable(case: Case, side: str) -> list[tuple[str, str]]:

@@ -172,12 +172,13 @@ class _Classed(Tasks):
         """The pairs, each as it is when it is yielded; the program's own errors become the job's."""
         try:
             for pair in pairs():
-                if isinstance(pair, (str, bytes)) or not isinstance(pair, Iterable) or len(pair) != 2:
+                two: Any = pair
+                if isinstance(pair, (str, bytes)) or not isinstance(pair, Iterable) or len(two) != 2:
                     raise Failed("must yield pairs")
                 if self.case.reduces and function == "map()":
-                    yield travelled(pair[0]), travelled(pair[1])
+                    yield travelled(two[0]), travelled(two[1])
                 else:
-                    yield pair
+                    yield two
         except TypeError as error:
             raise Failed("must yield pairs" if "not iterable" in str(error) else f"TypeError: {error}") from None
         except SystemExit as leaving:
@@ -190,6 +191,7 @@ class _Classed(Tasks):
 
 def travelled(value: Any) -> Any:
     """A copy of the value as the other side gets it."""
+    base: Any
     if value is None or type(value) in (bool, int, float, bytes):
         return value
     if isinstance(value, str):

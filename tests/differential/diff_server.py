@@ -80,7 +80,7 @@ def _run(request: dict[str, object]) -> None:
         os.dup2(os.open(said.with_suffix(suffix), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(str(request["cwd"]))
-    os.environ.update(request["environment"])  # type: ignore[arg-type]
+    os.environ.update(request["environment"])  # type: ignore[call-overload]
     sys.argv = ["yaq", *request["argv"]]  # type: ignore[misc]
     code = 99
     try:

@@ -58,7 +58,8 @@ def call_id(frame: bytes) -> int:
 
 def split(data: bytes) -> Conversation:
     """Cut a client's bytes at the frames; the last one is dropped when it is not whole."""
-    opening, calls = [data[:PREAMBLE_BYTES]], []
+    opening: list[bytes] = [data[:PREAMBLE_BYTES]]
+    calls: list[bytes] = []
     position, is_open = PREAMBLE_BYTES, False
     while position + _LENGTH.size <= len(data):
         end = position + _LENGTH.size + _LENGTH.unpack_from(data, position)[0]

@@ -1,7 +1,7 @@
 """Damaging what a request says while it stays a message: values that handlers do not expect, at any depth."""
 
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import Message
@@ -58,7 +58,7 @@ _INTEGER_BITS = {
 
 def damage(message: Message, random: Random, depth: int = 0) -> None:
     """Change one field somewhere inside, set or not."""
-    fields = message.DESCRIPTOR.fields
+    fields: Any = message.DESCRIPTOR.fields
     if not fields or depth > _DEPTH_MAX:
         return
     filled = [field for field, _ in message.ListFields()]
@@ -103,7 +103,7 @@ def _value(field: Field, random: Random) -> Any:
     if kind == Field.CPPTYPE_BOOL:
         return random.random() < 0.5
     if kind == Field.CPPTYPE_ENUM:
-        return random.choice(field.enum_type.values).number
+        return random.choice(cast(Any, field.enum_type).values).number
     if field.type == Field.TYPE_BYTES:
         return random.choice((b"", b"\0", b"HDTS\0\x7f", random.randbytes(40), random.randbytes(3000)))
     return random.choice(_TEXTS)

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any, cast
 
 from google.protobuf.message import DecodeError
 
@@ -146,14 +147,22 @@ def _lying_varint(call: bytes, random: Random) -> tuple[bytes, bool]:
 def _special_call(call: bytes, random: Random) -> tuple[bytes, bool]:
     number = random.choice(_SPECIAL_IDS)
     header = rpc.RpcRequestHeader(
-        rpcKind=random.choice((0, 1, 2)), rpcOp=random.choice((0, 0, 0, 1, 2)), callId=number, clientId=bytes(16)
+        rpcKind=cast(Any, random.choice((0, 1, 2))),
+        rpcOp=cast(Any, random.choice((0, 0, 0, 1, 2))),
+        callId=number,
+        clientId=bytes(16),
     )
     payload = delimited(header.SerializeToString()) + random.randbytes(random.choice((0, 3, 50)))
     return frame(payload), header.rpcOp != 0 or (number < 0 and number != -4)
 
 
 def _long_client_id(call: bytes, random: Random) -> tuple[bytes, bool]:
-    header = rpc.RpcRequestHeader(rpcKind=2, rpcOp=0, callId=1, clientId=bytes(random.choice((65, 5000))))
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER,
+        rpcOp=rpc.RPC_FINAL_PACKET,
+        callId=1,
+        clientId=bytes(random.choice((65, 5000))),
+    )
     return frame(delimited(header.SerializeToString())), True
 
 
@@ -200,7 +209,7 @@ def calls_script(conversation: Conversation, random: Random) -> tuple[tuple[byte
 
 def _sasl(random: Random) -> bytes:
     """Any SASL message, in whatever state the server is."""
-    message = rpc.RpcSasl(state=random.choice(list(rpc.RpcSasl.SaslState.values())))
+    message = rpc.RpcSasl(state=cast(Any, random.choice(rpc.RpcSasl.SaslState.values())))
     if random.random() < 0.6:
         message.token = random.choice(
             (
@@ -220,7 +229,13 @@ def _sasl(random: Random) -> bytes:
             protocol="",
             serverId=random.choice(("default", "", "x" * 300)),
         )
-    header = rpc.RpcRequestHeader(rpcKind=2, rpcOp=0, callId=CALL_SASL, clientId=b"", retryCount=-1)
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER,
+        rpcOp=rpc.RPC_FINAL_PACKET,
+        callId=CALL_SASL,
+        clientId=b"",
+        retryCount=-1,
+    )
     return frame(delimited(header.SerializeToString()), delimited(message.SerializePartialToString()))
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -55,7 +56,7 @@ def names(files: FileSystem, folder: str) -> list[str]:
 
 
 def whole(files: FileSystem, path: str) -> bytes:
-    with files.open(path) as reader:
+    with closing(files.open(path)) as reader:
         return reader.read()
 
 

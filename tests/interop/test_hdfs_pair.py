@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -91,7 +92,7 @@ def test_the_active_one_is_found_by_every_way(pair: PairedHdfs, monkeypatch: pyt
     writer.write(data)
     writer.close()
     for name in ("standby", "dead"):
-        with files.open(f"/tmp/{name}") as reader:
+        with closing(files.open(f"/tmp/{name}")) as reader:
             assert reader.read() == data, name
         assert len(files.block_locations(f"/tmp/{name}", 0, len(data))) == 4
 

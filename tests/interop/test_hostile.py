@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from yaqd.ipc.errors import SaslFailure
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
-from yaqd.proto.protocols import ApplicationMasterProtocol, ContainerManagementProtocol
+from yaqd.proto.protocols import ApplicationMasterProtocol, ContainerManagementProtocol, Method
 from yaqd.security import Token
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
@@ -34,19 +35,19 @@ def forged(token: Token) -> Token:
     return Token(token.identifier, bytes(20), token.kind, token.service or "anywhere")
 
 
-def refused_at_once(address: tuple[str, int], token: Token, method: object) -> None:
+def refused_at_once(address: tuple[str, int], token: Token, method: Method[Any, Any]) -> None:
     """By both clients, at once: in the server's words where it says any, else with the token's kind and service."""
 
     async def call() -> None:
         client = RpcClient(*address, user="anybody", token=token, timeout_s=30)
         try:
-            await client.call(method, method.request())  # type: ignore[attr-defined]
+            await client.call(method, method.request())
         finally:
             await client.close()
 
     def call_blocking() -> None:
         with BlockingRpcClient(*address, user="anybody", token=token, timeout_s=30) as client:
-            client.call(method, method.request())  # type: ignore[attr-defined]
+            client.call(method, method.request())
 
     words = f"{address[0]}:{address[1]} refused the token of kind {token.kind} for {token.service}"
     for way in (lambda: asyncio.run(call()), call_blocking):

@@ -63,8 +63,8 @@ def test_two_jobs_at_once_get_half_of_the_cluster_each(two_queues: InteropCluste
         two_queues.clients.distributed_shell(*shell, "-container_memory", "512", "-master_memory", "512").checked()
 
     def run_ours() -> None:
-        options = ("-D", "mapreduce.job.queuename=ours", "-D", "mapreduce.job.reduces=0", "-files", str(slow))
-        options = ("-D", "yaq.input.combine-small-files=false", "-D", "yaq.job.container.reuse-max-ms=2000", *options)
+        queue = ("-D", "mapreduce.job.queuename=ours", "-D", "mapreduce.job.reduces=0", "-files", str(slow))
+        options = ("-D", "yaq.input.combine-small-files=false", "-D", "yaq.job.container.reuse-max-ms=2000", *queue)
         two_queues.ours.yaq(
             "mr", "streaming", *options, "-input", "/many", "-output", "/out/many", "-mapper", "bash slow.sh"
         )

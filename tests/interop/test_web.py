@@ -33,8 +33,8 @@ class WaitingJob:
         script.write_text(f"while [ ! -e {self._go} ]; do sleep 0.1; done\necho done\n")
         (folder / "input").write_text("one line\n")
         interop.clients.fs("-put", "-f", str(folder / "input"), "/web-input").checked()
-        self._args = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.job.maps=1", "-input", "/web-input")
-        self._args += ("-output", f"/out/{folder.name}", "-mapper", f"bash {script}")
+        job = ("-D", "mapreduce.job.reduces=0", "-D", "mapreduce.job.maps=1", "-input", "/web-input")
+        self._args = (*job, "-output", f"/out/{folder.name}", "-mapper", f"bash {script}")
         self._clients = interop.clients
         self._run: ClientRun | None = None
         self._thread = threading.Thread(target=self._client)

@@ -90,7 +90,9 @@ def fatal(output: list[bytes]) -> rpc.RpcResponseHeader:
 
 
 def special(call_id: int, message: object, **fields: object) -> bytes:
-    header = rpc.RpcRequestHeader(rpcKind=2, rpcOp=0, callId=call_id, clientId=CLIENT_ID)
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=call_id, clientId=CLIENT_ID
+    )
     for name, value in fields.items():
         setattr(header, name, value)
     body = message if isinstance(message, bytes) else delimited(message.SerializeToString())  # type: ignore[attr-defined]
@@ -98,7 +100,7 @@ def special(call_id: int, message: object, **fields: object) -> bytes:
 
 
 def context(user: str = "alice", **fields: str) -> bytes:
-    info = rpc.UserInformation(effectiveUser=user, **fields)  # type: ignore[arg-type]
+    info = rpc.UserInformation(effectiveUser=user, **fields)
     return special(-3, rpc.IpcConnectionContext(userInfo=info, protocol=METHOD.protocol))
 
 

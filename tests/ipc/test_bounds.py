@@ -58,7 +58,9 @@ async def read_to_end(reader: asyncio.StreamReader) -> bytes:
 
 
 def opening() -> bytes:
-    header = rpc.RpcRequestHeader(rpcKind=2, rpcOp=0, callId=-3, clientId=bytes(16))
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=-3, clientId=bytes(16)
+    )
     context = rpc.IpcConnectionContext(userInfo=rpc.UserInformation(effectiveUser="eve"), protocol=QUEUE.protocol)
     return preamble(AUTH_NONE) + frame(delimited(header.SerializeToString()), delimited(context.SerializeToString()))
 
@@ -130,7 +132,9 @@ async def test_a_peer_that_takes_no_answers_is_not_served_on_and_then_dropped(st
     header = rpc.RequestHeader(
         methodName=QUEUE.name, declaringClassProtocolName=QUEUE.protocol, clientProtocolVersion=1
     )
-    call_header = rpc.RpcRequestHeader(rpcKind=2, rpcOp=0, callId=0, clientId=bytes(16))
+    call_header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=0, clientId=bytes(16)
+    )
     call = frame(
         delimited(call_header.SerializeToString()),
         delimited(header.SerializeToString()),

@@ -75,7 +75,7 @@ def test_delimited_round_trip(message: bytes) -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_varints_are_protobufs(value: int) -> None:
-    from google.protobuf.internal.encoder import _VarintBytes
+    from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-defined]
 
     assert encode_varint(value) == _VarintBytes(value)
 

@@ -92,11 +92,12 @@ async def test_unknown_protocol_method_and_version(start: Starter) -> None:
     client = start.client(server)  # type: ignore[attr-defined]
     meta = Method("org.apache.hadoop.ipc.ProtocolMetaInfoPB", "getProtocolVersions", QUEUE.request, QUEUE.response)
     newer = Method(QUEUE.protocol, QUEUE.name, QUEUE.request, QUEUE.response, version=2)
-    for method, expected in [
+    unknown: list[tuple[Method[Any, Any], type[Exception]]] = [
         (meta, errors.NoSuchProtocol),
         (METRICS, errors.NoSuchMethod),
         (newer, errors.VersionMismatch),
-    ]:
+    ]
+    for method, expected in unknown:
         with pytest.raises(expected):
             await client.call(method, method.request())
     await client.call(QUEUE, request())

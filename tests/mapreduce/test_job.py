@@ -44,7 +44,7 @@ def test_options_have_types_defaults_and_names() -> None:
 
 def test_a_base_classes_option_can_be_given_a_value() -> None:
     class Fixed(Sample):
-        pattern = "always"  # type: ignore[assignment]
+        pattern = "always"
 
     assert list(declared_params(Fixed)) == ["top", "deep"]
     assert Fixed(parse_params(Fixed, {})).pattern == "always"
@@ -214,10 +214,10 @@ def test_a_method_counts_however_the_job_came_by_it() -> None:
             self.combine = self.reduce  # type: ignore[method-assign]
 
     assert not (Late.overrides_map or Late.overrides_reduce)
-    Late.map = lambda self, key, value: [(value, 1)]  # type: ignore[method-assign,assignment]
+    Late.map = lambda self, key, value: [(value, 1)]  # type: ignore[method-assign]
     assert Late.overrides_map and Late().overrides_map and not Job.overrides_map
     job = Late()
     assert not job.overrides_combine
-    Late.reduce = lambda self, key, values: [(key, sum(values))]  # type: ignore[method-assign,assignment]
+    Late.reduce = lambda self, key, values: [(key, sum(values))]
     job.setup()
     assert job.overrides_combine and job.overrides_reduce and not job.overrides_partition

@@ -260,3 +260,8 @@ async def start(master: Master, token: common.Token, command: str = "true") -> s
     item.container_launch_context.CopyFrom(launch_context(command))
     item.container_token.CopyFrom(token)
     return await master.client.call(ContainerManagementProtocol.startContainers, request)
+
+
+def add_update(token: common.Token, response: server.NodeHeartbeatResponse) -> None:
+    """Puts a container update with this token into the answer to a heartbeat."""
+    response.containers_to_update.add(container_token=token)

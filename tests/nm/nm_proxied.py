@@ -165,7 +165,7 @@ class ProxiedMaster:
 
 
 def ask(
-    count: int, *, kind: "common.ExecutionTypeProto" = common.OPPORTUNISTIC, name: str = "*", memory_mb: int = 256
+    count: int, *, kind: "common.ExecutionType" = common.OPPORTUNISTIC, name: str = "*", memory_mb: int = 256
 ) -> common.ResourceRequest:
     message = common.ResourceRequest(resource_name=name, num_containers=count, allocation_request_id=-1)
     message.priority.priority = 19

@@ -178,7 +178,7 @@ class Proxies(World):
         )
         self._came[place.container_id] = self.now
         arrived = Arrived(place.container_id, ONE, ExecutionType.OPPORTUNISTIC, facts)
-        self._carry_out(node, node.queue.handle(arrived, self.now))
+        self._carry_out(node, [*node.queue.handle(arrived, self.now)])
 
     # ---- nodes
 
@@ -243,10 +243,10 @@ def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_mos
     for number in range(1, 5):
         tasks, runs_s = random.randint(20, 40), random.choice((3.0, 8.0, 20.0))
         jobs.append(Job(number, tasks, runs_s, runs_s * off_by, tolerates_waiting=number == 1 and bool(seed % 2)))
-    tasks = {job.attempt: len(job.wanted) for job in jobs}
+    wanted = {job.attempt: len(job.wanted) for job in jobs}
     Proxies(random, 3, jobs).run(3600.0)
     for job in jobs:
-        assert job.started == job.done == dict.fromkeys(range(tasks[job.attempt]), 1), "each once"
+        assert job.started == job.done == dict.fromkeys(range(wanted[job.attempt]), 1), "each once"
         if job.most_s is None:
             assert not job.back
             continue
@@ -254,7 +254,7 @@ def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_mos
         doubled = math.log2(job.finished_at / (LIMIT_S * PATIENCE))
         assert max(job.back.values(), default=0) <= 1 + doubled, "each time kept for twice as long"
     if off_by >= 1.0:
-        assert sum(job.back.total() for job in jobs) <= sum(tasks.values()) / 30, "none but by chance"
+        assert sum(job.back.total() for job in jobs) <= sum(wanted.values()) / 30, "none but by chance"
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from nm.containers.states import Stage
 from nm.daemon import NodeManager
 from nm.resources.gpus import GPU, Gpus, NotEnoughGpus
 from nm.settings import NodeSettings
-from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context, log_text
+from tests.nm.nm_cluster import FakeResourceManager, Master, add_update, container_id, launch_context, log_text
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import ContainerId, ContainerSubState, ExitStatus, Resource
 from yaqd.proto import yarn_common_pb2 as common
@@ -263,7 +264,7 @@ async def test_a_gpu_taken_from_a_running_container_is_given_to_nobody_before_it
     await master.run(ONE, launch_context("sleep 1000"), resource=of(2))
     await rm.until(lambda: rm.sub_state(ONE) == ContainerSubState.RUNNING)
     token = rm.container_token(ONE, node.node_id, resource=of(1), version=1)
-    rm.orders.append(lambda response: response.containers_to_update.add(container_token=token) and None)
+    rm.orders.append(partial(add_update, token))
     await rm.until(lambda: node.runtime.containers[ONE].grant.version == 1)
     await master.run(OTHER, launch_context(SHOW), resource=of(1))
     await rm.until(lambda: node.runtime.containers[OTHER].stage is Stage.SCHEDULED)

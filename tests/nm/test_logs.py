@@ -70,10 +70,10 @@ def _uploaded(remote: Path) -> dict[tuple[str, str], bytes]:
     return found
 
 
-def _shell(command: str, acls: Mapping[int, str] = {}) -> common.ContainerLaunchContext:
+def _shell(command: str, acls: Mapping["common.ApplicationAccessType", str] = {}) -> common.ContainerLaunchContext:
     context = launch_context(command, environment=BASH_ENVIRONMENT)
     for kind, text in acls.items():
-        context.application_ACLs.add(accessType=kind, acl=text)  # type: ignore[arg-type]
+        context.application_ACLs.add(accessType=kind, acl=text)
     return context
 
 

@@ -240,7 +240,7 @@ async def test_the_next_starts_before_the_last_ones_exit_code_is_known(
     may_be_reaped = asyncio.Event()
     reap = node.bare.reap
 
-    async def late(pid: int) -> int | None:
+    async def late(pid: int) -> Any:
         await may_be_reaped.wait()
         return await reap(pid)
 
@@ -265,7 +265,7 @@ async def test_one_whose_process_has_just_ended_cannot_be_restarted(
     may_be_reaped = asyncio.Event()
     reap = node.bare.reap
 
-    async def late(pid: int) -> int | None:
+    async def late(pid: int) -> Any:
         await may_be_reaped.wait()
         return await reap(pid)
 

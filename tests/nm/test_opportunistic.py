@@ -135,7 +135,7 @@ async def test_waiting_ones_start_by_the_nodes_own_order(
     waiting = [container_id(3, app) for app in reversed(turns)]
     for number, one in enumerate(waiting, 1):
         await masters[one.application_id.id].run(one, launch_context("true"), **SPARE)
-        await rm.until(lambda number=number: node.runtime.queue_statistics().queued == number)
+        await rm.until(lambda number=number: node.runtime.queue_statistics().queued == number)  # type: ignore[misc]
     shown = [view.container_id.application_id.id for view in node.runtime.queue_snapshot().waiting]
     assert shown == turns, "not as they came"
     await masters[1].stop(blocker)
@@ -169,7 +169,7 @@ async def test_what_masters_and_the_node_itself_know_of_jobs_orders_them(
     for app, told in ((1, WIDE), (2, CHAIN), (3, None)):
         one = container_id(3, app)
         await masters[app].run(one, launch_context("true", left=told), priority=common.Priority(priority=1), **SPARE)
-        await rm.until(lambda app=app: node.runtime.queue_statistics().queued == app)
+        await rm.until(lambda app=app: node.runtime.queue_statistics().queued == app)  # type: ignore[misc]
     shown = [view.container_id.application_id.id for view in node.runtime.queue_snapshot().waiting]
     assert shown == turns
     await masters[1].stop(blocker)

@@ -1,6 +1,7 @@
 """What a ResourceManager's orders say to a node's queue."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from yaqd.proto import yarn_server_pb2 as server
         ({"remaining_work_ms": -1, "remaining_tasks": -1, "critical_path_ms": -1}, JobFacts()),
     ],
 )
-def test_what_is_left_of_a_job(fields: dict[str, int], facts: JobFacts) -> None:
+def test_what_is_left_of_a_job(fields: dict[str, Any], facts: JobFacts) -> None:
     (event,) = NodeQueueCommands(max_length=9).events(server.NodeQueueOrders(jobs=[server.JobFacts(**fields)]))
     assert isinstance(event, JobsReported)
     assert event.jobs[0].facts == facts

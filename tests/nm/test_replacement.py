@@ -96,7 +96,7 @@ async def test_re_initialized_with_other_files_and_committed(life: Life, tmp_pat
         (Protocol.rollbackLastReInitialization, "Nothing to rollback to !!"),
     ):
         with pytest.raises(YarnError, match=words):
-            await life.master.client.call(method, ID)
+            await life.master.client.call(method, ID)  # type: ignore[misc]
 
 
 async def test_rolled_back_on_request_and_by_itself(life: Life) -> None:

@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 import pytest
@@ -134,11 +134,11 @@ def test_pipelined_and_dribbled_requests(served: Served) -> None:
         ({"target": "/mapOutput?job=job_1_0001&reduce=7&map=m0"}, 500),
     ],
 )
-def test_refusals_have_hadoops_status(served: Served, change: dict[str, object], status: int) -> None:
+def test_refusals_have_hadoops_status(served: Served, change: dict[str, Any], status: int) -> None:
     served.write("m0", [b"zero"])
     target = str(change.get("target", served.target(["m0"])))
-    headers = change.get("headers", served.headers(target, bytes(change.get("key", KEY))))  # type: ignore[arg-type]
-    response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))  # type: ignore[arg-type]
+    headers = change.get("headers", served.headers(target, bytes(change.get("key", KEY))))
+    response, _ = served.get(target, headers=headers, method=str(change.get("method", "GET")))
     assert response.status == status
     assert response.getheader("name") == "mapreduce" and response.getheader("Connection") == "close"
 

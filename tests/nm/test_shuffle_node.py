@@ -177,7 +177,9 @@ async def test_jobs_that_plan_for_themselves_are_left_to_it(
     start_node: StartNode, rm: FakeResourceManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their merged files are served as soon as they are there, whenever the node would look by itself."""
-    monkeypatch.setitem(OutputMerging.__init__.__kwdefaults__, "interval_s", 60.0)
+    defaults = OutputMerging.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "interval_s", 60.0)
     job = Job(rm, await start_node(CONF), {"YAQ_RIFFLE_PLANNED": "1"})
     await job.start()
     job.write(job.maps)

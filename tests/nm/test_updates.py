@@ -1,12 +1,13 @@
 """Containers whose size changes while they run: by their master's call, by the heartbeat, and what follows from it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from nm.daemon import NodeManager
-from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
+from tests.nm.nm_cluster import FakeResourceManager, Master, add_update, container_id, launch_context
 from yaqd.model import ContainerSubState, ExitStatus, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_server_pb2 as server
@@ -103,6 +104,6 @@ async def test_heartbeat_updates_need_a_genuine_token_and_a_known_container(
     if is_forged:
         token.password = b"x" * 20
     seen = len(rm.heartbeats)
-    rm.orders.append(lambda response: response.containers_to_update.add(container_token=token) and None)
+    rm.orders.append(partial(add_update, token))
     await rm.until(lambda: len(rm.heartbeats) > seen + 2)
     assert node.runtime.containers[ONE].grant is before

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from math import fsum, inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_shipped_ones_answer_in_their_place(what: str, told: list[str], tmp_path
     estimator = Estimator(policy=ESTIMATES[name])
     estimator.observe("run", 2.0)
     assert estimator.estimate("run") == 2.0
-    held = (SLOT, Resource(), [running(7, facts(7, estimate=4.0))], [], SLOT, 0.0)
+    held: Any = (SLOT, Resource(), [running(7, facts(7, estimate=4.0))], [], SLOT, 0.0)
     assert WAITS[name](*held) == WAITS["resources"](*held) == 4.0
     loads = [NodeQueueLoad(NodeId(h, 1), w, q, 2, 4.0, 9) for h, w, q in (("a", 40.0, 9), ("b", 0.0, 0))]
     assert REBALANCES[name](loads, 1.0) == REBALANCES["gain"](loads, 1.0) != []

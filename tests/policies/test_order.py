@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.policies.policy_facts import SLOT, facts, few, hostile_s, job_facts, job_id, queued, queues, sane_s
-from yaqd.model import ApplicationId, Resource
+from yaqd.model import ApplicationId, ContainerId, Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
 from yaqd.policies.queueing.order import ORDERS, Ordering, Scope
 from yaqd.policies.queueing.registry import UnknownPolicy
@@ -26,7 +26,9 @@ orderings = st.builds(
 )
 
 
-def compare(one: QueuedTask, two: QueuedTask, ordering: Ordering, jobs: dict, now: float) -> float:
+def compare(
+    one: QueuedTask, two: QueuedTask, ordering: Ordering, jobs: dict[ApplicationId, JobFacts], now: float
+) -> float:
     """Algorithm 3, line by line: positive when `one` goes first."""
 
     def is_starved(task: QueuedTask) -> bool:
@@ -51,7 +53,12 @@ def test_the_whole_order_is_algorithm_3(
     queue: list[QueuedTask], jobs: dict[ApplicationId, JobFacts], now: float, ordering: Ordering
 ) -> None:
     ordered = Ordering(ordering.strategy, ordering.starve_s, ordering.starve_ratio).sorted(queue, jobs, now)
-    expected = sorted(queue, key=cmp_to_key(lambda a, b: -compare(a, b, ordering, jobs, now)))
+
+    def by_definition(one: QueuedTask, two: QueuedTask) -> int:
+        first = compare(one, two, ordering, jobs, now)
+        return (first < 0) - (first > 0)
+
+    expected = sorted(queue, key=cmp_to_key(by_definition))
     assert ordered == expected
 
 
@@ -131,7 +138,7 @@ def test_as_tasks_come_and_start_users_keep_the_turns_in_which_they_came(
     ordering = Ordering(name, starve_s=5, scope="user")
     coming = [queued(n, facts(job, estimate=runs, user=user), since=n) for n, (user, job, runs) in enumerate(tasks)]
     jobs = {job_id(n): JobFacts(remaining_work=100 - n, remaining_tasks=n) for n in range(1, 5)}
-    line: dict = {}
+    line: dict[ContainerId, QueuedTask] = {}
     came, started = [], []
     arrivals = iter(coming)
     for now, is_start in enumerate([*steps, *[False] * len(coming), *[True] * len(coming)]):

@@ -41,7 +41,7 @@ class Node:
         return self.now
 
 
-def runs_for(task: QueuedTask) -> float:
+def runs_for(task: QueuedTask | RunningTask) -> float:
     return inf if task.facts.estimate is None else task.facts.estimate
 
 

@@ -5,6 +5,7 @@ import sys
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from riffle_merger.format import IndexEntry, SpillIndex
 
@@ -31,7 +32,7 @@ def lines_run(work: Callable[[], object]) -> int:
     """How many lines of Python `work` takes, whatever the machine's speed."""
     count, before = 0, sys.gettrace()
 
-    def trace(*_: object) -> Callable[..., object]:
+    def trace(*_: object) -> Any:
         nonlocal count
         count += 1
         return trace

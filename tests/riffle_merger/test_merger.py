@@ -36,6 +36,7 @@ async def test_a_hundred_requests_of_three_jobs_stay_in_the_budget(merger: Merge
 
     async def one(job: str, number: int) -> None:
         done = await merger.merge(job, str(number), [f"m{number}", f"m{(number + 1) % 34}"])
+        assert isinstance(done.merged, Merged)
         assert done.merged.bytes == done.merged.path.stat().st_size == 2 * 4 * 2004
         ends.append(job)
 
@@ -51,7 +52,7 @@ async def test_a_hundred_requests_of_three_jobs_stay_in_the_budget(merger: Merge
 def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Merges begin when it is set; until then they hold their place."""
     event = threading.Event()
-    real = module.merge
+    real = module.merge  # type: ignore[attr-defined]
 
     def gated(order: MergeOrder, *arguments: object, **named: object) -> Merged:
         assert event.wait(20)

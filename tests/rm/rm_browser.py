@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import ClientResponse, ClientSession
 from yarl import URL
@@ -23,10 +24,10 @@ class Browser:
         async with self._session.request(method, url, headers=headers, allow_redirects=False) as answer:
             return answer, await answer.text()
 
-    async def json(self, path: str) -> dict[str, dict[str, object]]:
+    async def json(self, path: str) -> dict[str, Any]:
         answer, text = await self(API + path)
         assert answer.status == 200 and answer.content_type == "application/json"
-        found: dict[str, dict[str, object]] = json.loads(text)
+        found: dict[str, Any] = json.loads(text)
         return found
 
 

@@ -10,8 +10,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import SELF, Scope, Single, Target
-from tests.rm.rm_life import GB, Life
-from tests.rm.rm_world import row
+from tests.rm.rm_life import Life
+from tests.rm.rm_world import GB, row
 from yaqd.model import ApplicationAttemptId, Resource
 
 #: what keeps an application from node a

@@ -20,12 +20,12 @@ class Life(World):
         queueing: QueueingSpec | None = None,
         preemption: PreemptionSpec | None = None,
         *,
+        lines: dict[str, str] = ONE_QUEUE,
         validates: bool = True,
-        **lines: str,
     ) -> None:
-        """`lines`: of the queues, in full; by default one, `default`."""
+        """Takes `lines` of the queues in full; by default there is one, `default`."""
         super().__init__(
-            queues({"maximum-am-resource-percent": "1", **(lines or ONE_QUEUE)}),
+            queues({"maximum-am-resource-percent": "1", **lines}),
             validates=validates,
             queueing=queueing or QueueingSpec(bound=2),
             preemption=preemption or PreemptionSpec(),

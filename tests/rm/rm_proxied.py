@@ -30,7 +30,7 @@ def placed(
     node: NodeId,
     *,
     memory_mb: int = 1024,
-    kind: "common.ExecutionTypeProto" = common.OPPORTUNISTIC,
+    kind: "common.ExecutionType" = common.OPPORTUNISTIC,
 ) -> common.Container:
     message = common.Container(execution_type=kind, allocation_request_id=-1)
     convert.put_container_id(message.id, ContainerId(ApplicationAttemptId(app, 1), number))

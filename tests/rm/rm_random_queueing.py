@@ -71,7 +71,7 @@ class QueueingLife(SchedulerLife):
             self.estimated.add((self.apps[-1], 1))
             self.tell(Estimated(self.apps[-1], 1, 10.0))
 
-    def start(self, calculator: str) -> None:  # type: ignore[override]
+    def start(self, calculator: str) -> None:
         """Replaced by the rule above."""
 
     def check_allocation(self, given: Allocate) -> None:
@@ -155,7 +155,7 @@ class QueueingLife(SchedulerLife):
         self.tell(QueueingChanged(self.queueing if is_on else None))
 
     @rule(capacity_of_a=st.sampled_from([20, 50, 80]))
-    def queues_change(self, capacity_of_a: int) -> None:  # type: ignore[override]
+    def queues_change(self, capacity_of_a: int) -> None:
         """Users' limits stay: what a refresh lets go of waits for the next heartbeat."""
         self.tell(QueuesRefreshed(spec(capacity_of_a, self.calculator, order=self.order)))
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ async def guarded(rm: Harness) -> ApplicationId:
     return app_id
 
 
-def by_id(app_id: ApplicationId) -> dict[str, common.ApplicationId]:
+def by_id(app_id: ApplicationId) -> dict[str, Any]:
     return {"application_id": convert.application_id_pb(app_id)}
 
 
@@ -126,7 +127,7 @@ def changes_of(app_id: ApplicationId) -> list[Callable[[RpcClient], Awaitable[ob
     attempt = ApplicationAttemptId(app_id, 1)
     signal = pb.SignalContainerRequest(command=common.GRACEFUL_SHUTDOWN)
     convert.put_container_id(signal.container_id, ContainerId.make(attempt, 1))
-    move = pb.MoveApplicationAcrossQueuesRequest(target_queue="default", **by_id(app_id))  # type: ignore[arg-type]
+    move = pb.MoveApplicationAcrossQueuesRequest(target_queue="default", **by_id(app_id))
     fail = pb.FailApplicationAttemptRequest(application_attempt_id=convert.attempt_id_pb(attempt))
     return [
         lambda client: client.call(Client.updateApplicationPriority, priority),
@@ -167,7 +168,7 @@ async def test_whom_only_the_applications_list_names_changes_it_but_takes_it_to_
     async with cluster(ACLS) as rm:
         app_id = await guarded(rm)
         async with client_of(rm, "mo") as mo:
-            move = pb.MoveApplicationAcrossQueuesRequest(target_queue="default", **by_id(app_id))  # type: ignore[arg-type]
+            move = pb.MoveApplicationAcrossQueuesRequest(target_queue="default", **by_id(app_id))
             with pytest.raises(YarnError, match="User mo cannot submit applications to target queue or the target"):
                 await mo.call(Client.moveApplicationAcrossQueues, move)
             await mo.call(Client.forceKillApplication, pb.KillApplicationRequest(**by_id(app_id)))
@@ -212,8 +213,8 @@ async def test_administration_asks_its_list_even_where_others_are_not_asked() ->
             (Admin.refreshQueues, admin.RefreshQueuesRequest()),
         ):
             with pytest.raises(YarnError, match=f"User mallory doesn't have permission to call '{method.name}'"):
-                await mallory.call(method, request)  # type: ignore[arg-type]
-            await gina.call(method, request)  # type: ignore[arg-type]
+                await mallory.call(method, request)  # type: ignore[misc]
+            await gina.call(method, request)  # type: ignore[misc]
         with pytest.raises(YarnError, match=r"Service Authorization \(hadoop.security.authorization\) not enabled"):
             await gina.call(Admin.refreshServiceAcls, admin.RefreshServiceAclsRequest())
         labels = admin.AddToClusterNodeLabelsRequest()

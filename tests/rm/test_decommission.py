@@ -262,7 +262,8 @@ async def test_size_of_a_node_is_changed_for_all_nodes_named_or_none() -> None:
 
 
 async def by_name(rm: Harness, **names: str) -> None:
-    await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(**{key: [name] for key, name in names.items()}))
+    fields: dict[str, Any] = {key: [name] for key, name in names.items()}
+    await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(**fields))
 
 
 async def test_a_file_that_is_named_after_the_start_is_read(tmp_path: Path) -> None:

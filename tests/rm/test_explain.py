@@ -172,6 +172,7 @@ async def test_a_wait_is_said_of_nodes_that_are_heard_of_and_of_asks_that_may_wa
         assert "a container waits 1m17s" in await command(rm, "explain", str(app_id))
 
         spec = rm.manager.queueing.settings.spec
+        assert spec is not None
         for other in (replace(spec, default_estimate_s=None), None):
             rm.manager.cluster.schedule(QueueingChanged(other))
             wanted = await said()
@@ -339,7 +340,7 @@ async def test_records_are_stored_a_few_at_a_time_and_those_of_the_last_applicat
     ],
 )
 async def test_many_kinds_of_asks_cost_one_answer_no_more_than_those_that_it_tells(
-    kind: "common.ExecutionTypeProto", why: str, monkeypatch: pytest.MonkeyPatch
+    kind: "common.ExecutionType", why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
     wait, takes = NodeQueue.expected_wait, NodeLoad.takes

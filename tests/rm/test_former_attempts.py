@@ -21,7 +21,7 @@ async def attempts_of(rm: Harness, app_id: ApplicationId) -> list[common.Applica
     found = list((await rm.client.call(Client.getApplicationAttempts, request)).application_attempts)
     for attempt in found:  # the ResourceManager's port is another one each time; where no master is, is nowhere
         for name in ("tracking_url", "original_tracking_url", "host", "rpc_port"):
-            attempt.ClearField(name)  # type: ignore[arg-type]
+            attempt.ClearField(name)
     return found
 
 

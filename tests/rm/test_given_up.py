@@ -22,7 +22,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from tests.rm.rm_life import Life
-from tests.rm.rm_newcomers import BOUND, LONG_S, SLOT, SLOTS, Cluster
+from tests.rm.rm_newcomers import BOUND, LONG_S, SLOTS, Cluster
+from tests.rm.rm_world import SLOT
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering

@@ -91,6 +91,7 @@ async def test_connections_of_proxy_users_wait_and_are_then_admitted_or_not(dire
 
 async def test_pages_wait_too(directory: Directory) -> None:
     async with cluster(LISTS) as rm, aiohttp.ClientSession() as session:
+        assert rm.manager.web is not None
         base = f"http://{LOOPBACK}:{rm.manager.web.port}/ws/v1/cluster"
         waiting = asyncio.create_task(session.get(f"{base}/decisions?user.name=olga"))
         await directory.was_asked.wait()

@@ -7,7 +7,8 @@ from rm.scheduler.events import AttemptEnded, NodeBeat, NodeLeft, NodeSilent
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
 from rm.scheduler.view.records import AttemptView
-from tests.rm.rm_life import GB, Life, named
+from tests.rm.rm_life import Life, named
+from tests.rm.rm_world import GB
 from yaqd.model import NodeId
 
 
@@ -87,7 +88,7 @@ def test_a_hold_ends_with_its_node_and_with_its_attempt(
 ) -> None:
     life = Held()
     life.holds.begin(life.hold(life.first, kind))
-    life.tell(AttemptEnded(life.attempt.id) if event is AttemptEnded else event(life.first.id))
+    life.tell(AttemptEnded(life.attempt.id) if event is AttemptEnded else event(life.first.id))  # type: ignore[arg-type]
     assert life.first.hold is None and not life.holds.reserved
     assert life.holds.of(life.attempt, life.wanted) == []
 

@@ -17,6 +17,7 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeSilent,
     QueueingChanged,
+    SchedulerEvent,
 )
 from tests.rm.rm_kept_nodes import ONE, SPARE, STARVE_S, Life
 from yaqd.model import NodeId, Resource
@@ -204,13 +205,13 @@ def test_a_node_that_takes_nothing_is_kept_no_longer(change: str) -> None:
     life.want(unaware, 1)
     life.want(unaware, 1, after_s=STARVE_S)
     assert life.held(unaware) == [first]
-    event = {
+    events: dict[str, SchedulerEvent] = {
         "left": NodeLeft(first),
         "silent": NodeSilent(first),
         "draining": NodeDraining(first),
         "off": QueueingChanged(None),
-    }[change]
-    life.tell(event)
+    }
+    life.tell(events[change])
     life.want(unaware, 1, after_s=1.0)
     assert life.held(unaware) == ([] if change == "off" else [life.nodes[1]])
 

@@ -8,8 +8,9 @@ from rm.node_queues.words import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_harness import ask, cluster
-from tests.rm.rm_life import GB, Life, named
+from tests.rm.rm_life import Life, named
 from tests.rm.rm_queueing import ON, OURS, given
+from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -172,7 +173,7 @@ async def test_a_node_is_told_of_masters_to_come_again_where_it_keeps_no_room() 
 
         assert await told() is None
         second = await rm.submit()
-        await rm.until(lambda: rm.manager.scheduler.view.masters_wanted)
+        await rm.until(lambda: bool(rm.manager.scheduler.view.masters_wanted))
         assert await told() == [(second.id, 1024)]
         assert await told(free_mb=0) is None, "it has been told and does it"
         assert await told() == [(second.id, 1024)], "it does not"

@@ -18,7 +18,8 @@ from rm.scheduler.events import (
     QueueingChanged,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
-from tests.rm.rm_life import GB, Life, named
+from tests.rm.rm_life import Life, named
+from tests.rm.rm_world import GB
 from yaqd.model import NodeId, Resource
 
 
@@ -295,7 +296,7 @@ HALVES = {
 
 
 def test_who_comes_first_to_empty_queues_does_not_take_all_places() -> None:
-    life = Life(QueueingSpec(bound=8), **HALVES)
+    life = Life(QueueingSpec(bound=8), lines=HALVES)
     life.node("x")
     first, second = life.app("a", estimate=None), life.app("b", estimate=None)
     life.ask(first, 9)

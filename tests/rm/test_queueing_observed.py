@@ -7,8 +7,9 @@ from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, cluster
-from tests.rm.rm_life import GB, Life
+from tests.rm.rm_life import Life
 from tests.rm.rm_queueing import OURS, beat
+from tests.rm.rm_world import GB
 from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
@@ -98,7 +99,7 @@ def test_a_node_that_is_drained_no_longer_is_found_again_though_nobody_wanted_an
 
 def test_what_is_given_after_nodes_came_is_a_smaller_part_of_the_cluster() -> None:
     values = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50"}
-    life = Life(**values)
+    life = Life(lines=values)
     life.node("a")
     app = life.app("root.a")
     life.ask(app, 1)

@@ -7,7 +7,8 @@ from rm.scheduler.events import ApplicationMoved, NodeBeat, NodeQueueReported, P
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.spec import QueueConfigError
-from tests.rm.rm_life import GB, Life, named
+from tests.rm.rm_life import Life, named
+from tests.rm.rm_world import GB
 from yaqd.model import Resource
 
 SHARES = {
@@ -19,7 +20,7 @@ CAPPED = {"root.a.maximum-capacity": "70", "root.b.maximum-capacity": "40"}
 
 
 def test_what_waits_counts_against_a_maximum_capacity() -> None:
-    life = Life(QueueingSpec(bound=10), **SHARES, **CAPPED)
+    life = Life(QueueingSpec(bound=10), lines={**SHARES, **CAPPED})
     node = life.node("a", gb=10)
     for name in ("a", "b"):
         life.ask(life.app(name), 1000)
@@ -31,7 +32,7 @@ def test_what_waits_counts_against_a_maximum_capacity() -> None:
 
 
 def test_shares_hold_for_what_runs_and_for_what_waits() -> None:
-    life = Life(QueueingSpec(bound=10), **SHARES)
+    life = Life(QueueingSpec(bound=10), lines=SHARES)
     node = life.node("a", gb=10)
     first, second = life.app("a"), life.app("b")
     life.ask(first, 1000)
@@ -54,7 +55,7 @@ SHARED = ("root.a", "root.b")
 
 
 def test_what_waits_moves_with_its_application() -> None:
-    life = Life(QueueingSpec(bound=3), **SHARES, **{"root.b.user-limit-factor": "9"})
+    life = Life(QueueingSpec(bound=3), lines={**SHARES, "root.b.user-limit-factor": "9"})
     life.node("a")
     app = life.app("b")
     life.ask(app, 7)
@@ -66,7 +67,7 @@ def test_what_waits_moves_with_its_application() -> None:
 
 def test_what_is_given_at_its_move_to_another_queue_has_nothing_reserved_any_more() -> None:
     values = {"root.a.maximum-capacity": "50", "root.a.capacity": "50", "root.b.capacity": "50"}
-    life = Life(QueueingSpec(bound=0), **{**SHARES, **values, "root.b.user-limit-factor": "9"})
+    life = Life(QueueingSpec(bound=0), lines={**SHARES, **values, "root.b.user-limit-factor": "9"})
     first, _ = life.node("a"), life.node("b", gb=6)
     assert len(life.ask(life.app("b"), 10)) == 10
     large, small = life.app("a"), life.app("a")
@@ -87,7 +88,7 @@ def order_of_jobs(policy: str) -> list[int]:
     The first has 3 tasks of 10 s, the second 2 of 50 s, the third 5 of 1 s: 30, 100 and 5 s of work.
     """
     queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": policy}
-    life = Life(QueueingSpec(bound=0), **queues)
+    life = Life(QueueingSpec(bound=0), lines=queues)
     life.node("a", gb=1)
     blocker = life.app("q")
     life.ask(blocker, 1)
@@ -118,7 +119,7 @@ def test_jobs_take_turns_as_their_queue_says(policy: str, served: list[int]) -> 
 
 def test_a_job_that_was_passed_for_too_long_goes_first_with_all_that_it_waits_for() -> None:
     queues = {"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "srjf"}
-    life = Life(QueueingSpec(bound=0), **queues)
+    life = Life(QueueingSpec(bound=0), lines=queues)
     life.node("a", gb=1)
     long, short = life.app("q", estimate=1000.0), life.app("q", estimate=1.0)
     life.ask(long, 3)
@@ -133,7 +134,7 @@ def test_a_job_that_was_passed_for_too_long_goes_first_with_all_that_it_waits_fo
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
     with pytest.raises(QueueConfigError, match=r"write fifo or fair, or srjf, lrtf"):
-        Life(**{"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
+        Life(lines={"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_drawn_nodes_are_different_ones_and_the_same_in_each_life(placement: str
 
 def test_what_waits_is_not_taken_back_for_other_queues() -> None:
     queues = {"root.queues": "a,b", "root.a.capacity": "50", "root.b.capacity": "50", "root.b.user-limit-factor": "2"}
-    life = Life(QueueingSpec(bound=4), **queues, preemption=PreemptionSpec(wait_s=0.0, per_round=1.0))
+    life = Life(QueueingSpec(bound=4), lines=queues, preemption=PreemptionSpec(wait_s=0.0, per_round=1.0))
     life.node("a", gb=8)
     greedy, poor = life.app("b"), life.app("a", estimate=None)
     life.ask(greedy, 20)

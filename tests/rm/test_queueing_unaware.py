@@ -13,7 +13,8 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.settings.queues import QueueSettings
-from tests.rm.rm_life import GB, Life
+from tests.rm.rm_life import Life
+from tests.rm.rm_world import GB
 from yaqd.config import Configuration
 
 UNAWARE = QueueingSpec(bound=4, overdue_s=60.0, unaware_wait_s=5.0)
@@ -61,7 +62,7 @@ def test_what_never_waits_has_a_node_kept_as_soon_as_where_nothing_does() -> Non
 def test_a_job_with_reducers_keeps_a_map_though_shorter_ones_come_before_it(tolerates: bool) -> None:
     """Without one its master would kill the reducers; where it says that it tolerates waiting, it would not."""
     queue = {"root.queues": "default", "root.default.capacity": "100", "root.default.ordering-policy": "srjf"}
-    life = Life(QueueingSpec(bound=0, unaware_wait_s=0.0), **queue)
+    life = Life(QueueingSpec(bound=0, unaware_wait_s=0.0), lines=queue)
     life.node("a")
     long, short = life.app(), life.app()
     if tolerates:

@@ -18,7 +18,7 @@ def _method(protocol: ProtocolState, name: str) -> Method[Any, Any]:
     """From our table, or as a client would make it whose table has more."""
     (table,) = (table for table in TABLES if protocol.name == table.NAME)
     made = Method(protocol.name, name, pb.GetNewApplicationRequest, pb.GetNewApplicationResponse)
-    return getattr(table, name, made)  # type: ignore[no-any-return]
+    return getattr(table, name, made)
 
 
 def _filled(message: Message) -> Message:
@@ -27,7 +27,7 @@ def _filled(message: Message) -> Message:
         if not field.is_required:
             continue
         if field.message_type is not None:
-            _filled(getattr(message, field.name)).SetInParent()  # type: ignore[attr-defined]
+            _filled(getattr(message, field.name)).SetInParent()
         else:
             setattr(message, field.name, field.default_value)
     return message

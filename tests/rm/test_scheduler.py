@@ -1,9 +1,11 @@
 """Scenarios of the scheduler, each a few events with the decisions they must lead to."""
 
+from typing import Any
+
 import pytest
 
 from rm.scheduler.asks.table import TooManyAsks
-from rm.scheduler.decisions import Allocate, Decision, Locality, RefuseApplication, Reserve, Unreserve
+from rm.scheduler.decisions import Allocate, Locality, Outcome, RefuseApplication, Reserve, Unreserve
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
@@ -29,7 +31,7 @@ def spec(**values: str) -> SchedulerSpec:
 class Cluster(World):
     """Nodes by their size in GB."""
 
-    def __init__(self, tree: SchedulerSpec | None = None, **limits: float) -> None:
+    def __init__(self, tree: SchedulerSpec | None = None, **limits: Any) -> None:
         super().__init__(tree or spec(), **limits)
 
     def node(self, host: str, gb: int = 4, vcores: int = 8, rack: str = "/r1", port: int = 1) -> NodeId:
@@ -167,7 +169,7 @@ def test_masters_share_keeps_room_for_tasks_and_admits_in_order() -> None:
     c = Cluster(spec(maximum_am_resource_percent="0.5"))
     c.node("n", gb=4)
 
-    def start(number: int) -> list[Decision]:
+    def start(number: int) -> list[Outcome]:
         app_id = ApplicationId(2, number)
         c.tell(ApplicationSubmitted(app_id, "default", "user", 0))
         return c.tell(AttemptStarted(ApplicationAttemptId(app_id, 1), (row("*", 1, priority=0),)))

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign import sweep, walk
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Outcome
 from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.placement import Placement
 from tests.rm.rm_busy import NOWHERE, QuickLife, strict_rows
-from tests.rm.rm_life import GB, Life, named
+from tests.rm.rm_life import Life, named
+from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 HOSTS = ("a", "b", "c")
@@ -33,9 +34,7 @@ def refuse(life: Life, number: int, why: str) -> None:
             life.tell(Asked(app, (AskRow(1, 0, "*", Resource(GB, 1), 1, placement=Placement((), NOWHERE)),)))
 
 
-def full(
-    queueing: QueueingSpec, *hosts: str, kind: type[Life] = Life, wanted: int = 200
-) -> tuple[Life, list[Decision]]:
+def full(queueing: QueueingSpec, *hosts: str, kind: type[Life] = Life, wanted: int = 200) -> tuple[Life, list[Outcome]]:
     """Nodes full of what one application has asked for, which wants no more."""
     life = kind(queueing)
     for host in hosts:
@@ -94,7 +93,7 @@ def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_other
     for container_id in list(life.live)[:2]:
         life.tell(ContainerEnded(container_id))
     looks = _counted(monkeypatch)
-    given: list[Decision] = []
+    given: list[Outcome] = []
     for _ in range(8):
         looks.clear()
         given += life.tell(NodeBeat(NodeId("a", 1)))
@@ -199,7 +198,7 @@ def _check(wishers: list[Wisher], ends: list[str], *, in_order: bool) -> None:
         assert life.tell(Asked(app, tuple(rows), tuple(sorted(wisher.blacklist)))) == []
     free = dict.fromkeys(HOSTS, 0)
 
-    def take(decisions: list[Decision]) -> None:
+    def take(decisions: list[Outcome]) -> None:
         for one in decisions:
             assert isinstance(one, Allocate)
             host, key = one.node_id.host, (one.container_id.attempt_id, one.allocation_request_id)

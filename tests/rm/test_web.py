@@ -56,7 +56,7 @@ async def test_attempts_and_containers() -> None:
         await node.beat()
         await master.allocate()
         base = f"/apps/{app_id}"
-        (attempt,) = (await browse.json(f"{base}/appattempts"))["appAttempts"]["appAttempt"]  # type: ignore[misc]
+        (attempt,) = (await browse.json(f"{base}/appattempts"))["appAttempts"]["appAttempt"]
         assert attempt["id"] == 1 and attempt["appAttemptState"] == "RUNNING"
         assert attempt["nodeId"] == str(node.id)
         container = attempt["containerId"]
@@ -64,12 +64,12 @@ async def test_attempts_and_containers() -> None:
         attempt_id = ApplicationAttemptId(app_id, 1)
         place = f"{base}/appattempts/{attempt_id}/containers"
         containers = (await browse.json(place))["container"]
-        assert [c["containerId"][-6:] for c in containers] == ["000001", "000002"]  # type: ignore[index]
+        assert [c["containerId"][-6:] for c in containers] == ["000001", "000002"]
         one = await browse.json(f"{place}/{container}")
-        assert one == {**containers[0], "elapsedTime": one["elapsedTime"]}  # type: ignore[call-overload]
+        assert one == {**containers[0], "elapsedTime": one["elapsedTime"]}
         assert all(type(value) is str for name, value in one.items() if name != "allocatedResources")
         least = one["allocatedMB"], one["allocatedVCores"]
-        assert [tuple(e.values()) for e in one["allocatedResources"]["entry"]] == [  # type: ignore[attr-defined]
+        assert [tuple(e.values()) for e in one["allocatedResources"]["entry"]] == [
             ("memory-mb", least[0]),
             ("vcores", least[1]),
         ]
@@ -85,7 +85,7 @@ async def test_attempts_and_containers() -> None:
             expected = f"exceptions.{kind}NotFoundException: {kind} with id '{gone}' doesn't exist in RM."
             message = json.loads(text)["RemoteException"]["message"]
             assert (answer.status, message) == (404, f"org.apache.hadoop.yarn.{expected}")
-        (second,) = (c for c in containers if c["containerId"] != container)  # type: ignore[attr-defined]
+        (second,) = (c for c in containers if c["containerId"] != container)
         await master.allocate(release=(convert.container_id_pb(ContainerId.parse(second["containerId"])),))
         assert (await browse.json(place))["container"]["containerId"] == container, "one is no list"
         assert (await browse.json(f"{base}/state")) == {"state": "RUNNING"}
@@ -135,7 +135,7 @@ async def test_list_of_applications_is_filtered_and_whole() -> None:
 
         async def found(query: str) -> list[str]:
             apps = (await browse.json(f"/apps?{query}"))["apps"]
-            return [app["id"] for app in apps.get("app", [])]  # type: ignore[attr-defined]
+            return [app["id"] for app in apps.get("app", [])]
 
         assert await found("") == [str(i) for i in ids]
         assert await found("limit=7") == [str(i) for i in ids[:7]]
@@ -170,7 +170,7 @@ async def test_lists_may_leave_out_what_one_may_not_see() -> None:
             for user in ("alice", "boss", "eve"):
                 is_listed = user != "eve" or not leaves_out
                 apps = (await browse.json(f"/apps?user.name={user}"))["apps"]
-                assert len(apps.get("app", [])) == is_listed  # type: ignore[arg-type]
+                assert len(apps.get("app", [])) == is_listed
                 _, text = await browse(f"/cluster/apps?user.name={user}")
                 assert (str(app_id) in text) == is_listed == (">1<" in text), "neither it nor that it is one"
 
@@ -237,7 +237,7 @@ async def test_queues_as_hadoops_rest_has_them() -> None:
         assert leaf["absoluteUsedCapacity"] == leaf["usedCapacity"] == root["usedCapacity"] == pytest.approx(share) != 0
         (user,) = leaf["users"]["user"]
         assert user["AMResourceUsed"] == leaf["usedAMResource"] and user["AMResourceUsed"]["memory"] > 0
-        (row,) = (await browse.json(f"/apps/{app_id}"))["app"]["resourceRequests"]  # type: ignore[misc]
+        (row,) = (await browse.json(f"/apps/{app_id}"))["app"]["resourceRequests"]
         assert (row["resourceName"], row["capability"]["memory"]) == ("*", 1024) and row["numContainers"] > 50
 
 

@@ -43,7 +43,7 @@ def test_constraint_and_bounds_of_nothing_are_named() -> None:
 
 def test_a_users_limit_is_said_with_its_keys() -> None:
     queues = {"root.queues": "default", "root.default.capacity": "100", "root.default.user-limit-factor": "0.5"}
-    life = Life(QueueingSpec(bound=0), **queues)
+    life = Life(QueueingSpec(bound=0), lines=queues)
     life.node("a")
     app = life.app()
     assert life.ask(app, 4) == ["a", "a", "a"], "who is below it gets one more, as in Hadoop"

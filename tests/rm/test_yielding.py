@@ -2,6 +2,7 @@
 
 from collections import deque
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ from tests.rm.rm_harness import ManualClock, ask, cluster
 from tests.rm.rm_world import DOMINANT, GB, HALVES, ONE_QUEUE, SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 
-TWO = {name.replace(".", "__"): value for name, value in HALVES.items()}
+TWO: dict[str, Any] = {name.replace(".", "__"): value for name, value in HALVES.items()}
 #: between two looks, and how long nothing may stand still, s
 STEP_S = 3.0
 MOST_S = 60.0
@@ -270,7 +271,7 @@ def test_no_standstill_that_the_end_of_one_master_would_end_lasts_for_a_minute(s
     shape = random.choice(["one", "limited", "users"])
     limited = {**TWO, "root__a__maximum_capacity": "70"}
     users = {**TWO, "root__a__minimum_user_limit_percent": "40", "root__b__minimum_user_limit_percent": "40"}
-    more = {"one": {}, "limited": limited, "users": users}[shape]
+    more: dict[str, Any] = {"one": {}, "limited": limited, "users": users}[shape]
     life = Life(**more, maximum_am_resource_percent=random.choice(["0.3", "0.6", "1"]))
     for number in range(random.randint(1, 4)):
         life.add(number, random.choice([2, 3, 4]))
@@ -310,7 +311,7 @@ async def test_a_master_that_yields_is_tried_again_and_the_attempt_does_not_coun
         for _ in range(8):
             clock.seconds += STEP_S
             looked = rm.manager.preemption._last
-            await rm.until(lambda looked=looked: rm.manager.preemption._last != looked)
+            await rm.until(lambda looked=looked: rm.manager.preemption._last != looked)  # type: ignore[misc]
             await node.beat()
         assert len((await first.allocate()).allocated_containers) == 1
         said = await command(rm, "explain", str(young))

@@ -5,6 +5,7 @@ The paper's experiments differ in what they are about: heartbeats every 3 s, and
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import click
 import pytest
@@ -43,7 +44,7 @@ def test_queues_are_filled_ordered_and_guarded_alike() -> None:
 def commanded(command: click.Command, system: str) -> Case:
     """What the command runs of whom nobody has said anything."""
     unsaid = {p.name: p.get_default(click.Context(command)) for p in command.params}
-    shape = {name: unsaid[name] for name in ("nodes", "slots", "heartbeat", "polling", "start")}
+    shape: dict[str, Any] = {name: unsaid[name] for name in ("nodes", "slots", "heartbeat", "polling", "start")}
     drawn = Drawn("hive-ms", 1, Arrivals("burst"))
     (case,) = comparison("unsaid", drawn, **shape, systems=(system,)).cases
     return case

@@ -10,7 +10,7 @@ import pytest
 
 from nm.distributed import Place
 from nm.node_queue import Arrived
-from rm.scheduler.decisions import Allocate, Decision
+from rm.scheduler.decisions import Allocate, Outcome
 from tests.sim.sim_jobs import stage
 from yaqd.policies.queueing.bounds import poisson_bound, utilization
 from yaqd.sim.distributed import Distributed
@@ -84,7 +84,7 @@ def test_a_node_that_is_silent_is_sent_what_waits_for_some_heartbeats_and_no_lon
     sent: list[tuple[float, str]] = []
 
     class Central(YaqC):
-        def take(self, decisions: Iterable[Decision], now: float) -> None:
+        def take(self, decisions: Iterable[Outcome], now: float) -> None:
             decisions = list(decisions)
             sent.extend((now, one.node_id.host) for one in decisions if isinstance(one, Allocate))
             super().take(decisions, now)

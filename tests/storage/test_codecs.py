@@ -35,7 +35,7 @@ class _File(io.BytesIO):
 
 def _packed(name: str, data: bytes, pieces: int = 3) -> bytes:
     file = _File()
-    writer: CompressingWriter = CODECS[name].compressing(file)
+    writer: CompressingWriter = CODECS[name].compressing(file)  # type: ignore[arg-type]
     size = len(data) // pieces + 1
     for at in range(0, len(data), size):
         writer.write(data[at : at + size])

@@ -3,8 +3,10 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,10 @@ from yaqd.config import Configuration
 from yaqd.model import ApplicationId
 
 JOB = "job_1700000000000_0007"
-HISTORY = [{"type": "job", "name": "n"}, {"type": "end", "state": "SUCCEEDED", "exit_code": 0, "diagnostics": ""}]
+HISTORY: list[dict[str, Any]] = [
+    {"type": "job", "name": "n"},
+    {"type": "end", "state": "SUCCEEDED", "exit_code": 0, "diagnostics": ""},
+]
 SUCCEEDED = JobEnd(JobState.SUCCEEDED, "")
 PARTS = {"part-r-00000": "zero", "side/more": "one"}
 
@@ -33,7 +38,7 @@ def conf(tmp_path: Path) -> Configuration:
 def _spec(tmp_path: Path) -> JobSpec:
     staging = tmp_path / "staging" / "alice" / ".staging" / JOB
     staging.mkdir(parents=True)
-    where = {"staging": f"file://{staging}", "output": f"file://{tmp_path}/out"}
+    where: dict[str, Any] = {"staging": f"file://{staging}", "output": f"file://{tmp_path}/out"}
     return JobSpec(job_id=JOB, name="n", user="alice", kind=JobKind.MAPREDUCE, conf={}, **where)
 
 
@@ -66,7 +71,7 @@ def test_killed_at_any_step_the_job_ends_right(conf: Configuration, tmp_path: Pa
     for step in count(1):
         shutil.rmtree(tmp_path)
         spec = _spec(tmp_path)
-        over = survives(lambda spec=spec: _run(spec, conf, 1), step, tmp_path)  # type: ignore[misc]
+        over = survives(partial(_run, spec, conf, 1), step, tmp_path)
         is_whole = (tmp_path / "out" / "_SUCCESS").exists()
         if is_whole:
             assert PARTS.items() <= _files(tmp_path / "out").items(), step

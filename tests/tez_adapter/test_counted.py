@@ -1,5 +1,7 @@
 """Containers smaller than was asked for: what the ResourceManager counts decides, and nothing goes on for ever."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +24,9 @@ WANTED = Resource(1024, 2)
 PLAIN = Resource(1024, 1)
 
 
-def dag(maps: int, reduces: int = 0, *, size: Resource = WANTED, slow_start: float = 0.05, **limits: float) -> DagSpec:
+def dag(maps: int, reduces: int = 0, *, size: Resource = WANTED, slow_start: float = 0.05, **limits: Any) -> DagSpec:
     vertices = VertexSpec("map", maps, size, 10), VertexSpec("reduce", reduces, size, 20)
-    return DagSpec(vertices, (EdgeSpec(0, 1, slow_start),), Limits(**limits))  # type: ignore[arg-type]
+    return DagSpec(vertices, (EdgeSpec(0, 1, slow_start),), Limits(**limits))
 
 
 def came(name: str, resource: Resource, host: str = "h1", priority: int = 10) -> ev.ContainerAllocated:
@@ -165,7 +167,7 @@ def test_what_a_new_resource_manager_gives_is_judged_anew() -> None:
     assert drive.machine.state is JobState.FAILED
 
 
-def avoiding(**limits: float) -> Driver:
+def avoiding(**limits: Any) -> Driver:
     """A job of two maps that avoids h1, of four hosts."""
     drive = Driver(dag(2, size=PLAIN, **limits))
     drive(ev.ClusterSeen(Resource(9999, 9), 4))

@@ -4,6 +4,7 @@ import random
 import zipfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_a_script_is_told_its_input_file_as_hadoop_writes_it(
 ) -> None:
     source = write("in.txt", "a\n")
     mapper = "printenv mapreduce_map_input_file map_input_file"
-    where = {"inputs": [source], "output": str(tmp_path / "out")}
+    where: dict[str, Any] = {"inputs": [source], "output": str(tmp_path / "out")}
     conf = cluster.with_overrides({"mapreduce.job.maps": "1"}, source="test")
     result = finish(submit_streaming(conf, mapper=mapper, reduces=0, **where))
     assert result.state == "SUCCEEDED", result.diagnostics

@@ -66,7 +66,7 @@ def test_a_job_whose_managers_all_die_fails_and_leaves_nothing(
     script = job_script(write, "time.sleep(100)")
     job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
     for attempt in (1, 2):
-        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)
+        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)  # type: ignore[misc]
         until(lambda: any(v.running for v in job.status().vertices))
         kill_job_manager(job)
     result = finish(job)
@@ -81,7 +81,7 @@ def test_what_a_job_left_behind_is_removed_by_killing_it_once_more(
     script = job_script(write, "time.sleep(100)")
     job = submit_mapreduce(cluster, script, inputs=[write("in.txt", "a\n")], output=str(tmp_path / "out"))
     for attempt in (1, 2):
-        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)
+        until(lambda number=attempt: getattr(job.report().attempt, "attempt", 0) == number)  # type: ignore[misc]
         until(lambda: any(v.running for v in job.status().vertices))
         kill_job_manager(job)
     until(lambda: job.report().state.is_final)

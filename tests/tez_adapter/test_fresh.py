@@ -60,7 +60,7 @@ FRESH = {
 
 def test_a_child_hands_back_what_its_work_returns_and_leaves_nothing_here() -> None:
     left: list[int] = []
-    ended = [run_in_child(lambda: left.append(1) or bytes(300_000)) for _ in range(2)]  # type: ignore[func-returns-value]
+    ended = [run_in_child(lambda: left.append(1) or bytes(300_000)) for _ in range(2)]
     assert [(e.code, e.outcome, e.is_told) for e in ended] == [(0, bytes(300_000), False)] * 2
     assert left == []
     assert len({run_in_child(lambda: str(random.random()).encode()).outcome for _ in range(3)}) == 3

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.tez_adapter.tez_local import WordCount, WordCountPlain, conf, parts
 from tez_adapter.client.local import run_local
-from tez_adapter.client.submit import SubmitError
+from tez_adapter.client.staging import SubmitError
 from yaqd.mapreduce import Counters, Job, JobError, TaskCounter
 from yaqd.mapreduce.counters import FILE_SYSTEM_GROUP, INPUT_GROUP, OUTPUT_GROUP, TASK_GROUP
 from yaqd.storage import StorageError
@@ -210,7 +210,7 @@ def test_a_sample_that_misses_a_file_says_where_it_is_taken(tmp_path: Path, meth
 
 values = st.one_of(
     st.integers(),
-    st.text(st.characters(exclude_categories=("Cs",))),
+    st.text(st.characters(exclude_categories=["Cs"])),
     st.binary(),
     st.floats(allow_nan=False),
     st.none(),

@@ -135,11 +135,11 @@ class YieldsStrings(WordCount):
     def map(self, key: int, value: str) -> Iterator[Any]:
         yield "ab"
 
-    combine = Job.combine
+    combine = Job.combine  # type: ignore[assignment]
 
 
 class ReducesToStrings(WordCount):
-    combine = Job.combine
+    combine = Job.combine  # type: ignore[assignment]
 
     def reduce(self, key: str, values: Iterable[int]) -> Iterator[Any]:
         yield key

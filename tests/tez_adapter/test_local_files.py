@@ -64,7 +64,7 @@ def test_the_folder_is_gone_afterwards_and_the_files_stand(tmp_path: Path, trave
     with pytest.raises(KeyError), laid_out(travelling, CONF) as folder:
         assert folder is not None and folder.is_dir()
         raise KeyError
-    assert not folder.exists()
+    assert folder is not None and not folder.exists()
     assert (tmp_path / "side.txt").read_text() == "from file"
 
 

@@ -113,10 +113,10 @@ def held_in_mid_read(
         before = merged_reads(conf)
         script = write(f"held{number}.py", HELD.format(here=str(here)))
         job = submit_mapreduce(conf, script, inputs=[str(source)], output=str(output), reduces=2)
-        until(lambda at=here: any(at.glob("holds-*")))
-        until(lambda of=job: any(vertex.done == others for vertex in of.status().vertices))
+        until(lambda at=here: any(at.glob("holds-*")))  # type: ignore[misc]
+        until(lambda of=job: any(vertex.done == others for vertex in of.status().vertices))  # type: ignore[misc]
         try:
-            until(lambda was=before: merged_reads(conf) > was, 5.0)
+            until(lambda was=before: merged_reads(conf) > was, 5.0)  # type: ignore[misc]
             return job, here, output
         except AssertionError:
             (here / "go").touch()
@@ -276,7 +276,7 @@ def stopped_in_mid_merge(
         for child in node.children(recursive=True):
             if "riffle_merger.service" in child.cmdline():
                 child.suspend()
-                until(lambda merger=child: merger.status() == psutil.STATUS_STOPPED)
+                until(lambda merger=child: merger.status() == psutil.STATUS_STOPPED)  # type: ignore[misc]
                 for half in local.glob(pattern):
                     return node, child, half
                 child.resume()  # it had just ended

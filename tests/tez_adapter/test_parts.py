@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,7 @@ def test_ids_have_hadoops_form() -> None:
 
 
 def test_a_job_without_reduces_has_one_vertex(tmp_path: Path) -> None:
-    splits = [{"hosts": ["h1"]}, {"hosts": []}]
+    splits: list[dict[str, Any]] = [{"hosts": ["h1"]}, {"hosts": []}]
     dag = plan(spec(reduces=0), conf(tmp_path), splits)
     assert [(v.name, v.tasks, v.hosts) for v in dag.vertices] == [("map", 2, (("h1",), ()))]
     assert dag.edges == ()
@@ -167,7 +168,7 @@ def run_as_a_node_does(command: str, folder: Path) -> str:
 
 @given(
     words=st.lists(
-        st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n<{}", exclude_categories=("Cs",)), max_size=8),
+        st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n<{}", exclude_categories=["Cs"]), max_size=8),
         min_size=1,
         max_size=4,
     )
@@ -205,7 +206,8 @@ def test_history_survives_and_its_absence_is_said(tmp_path: Path) -> None:
     settings = conf(tmp_path)
     with pytest.raises(NoHistory, match="application_1700000000000_0007"):
         read_history(settings, APP)
-    lines = [{"type": "job", "name": "n"}, {"type": "attempt", "task": 0}, {"type": "end", "state": "FAILED"}]
+    ends = {"type": "end", "state": "FAILED"}
+    lines: list[dict[str, Any]] = [{"type": "job", "name": "n"}, {"type": "attempt", "task": 0}, ends]
     write_history(settings, APP, lines)
     write_history(settings, APP, [dict(line) for line in lines])
     history = read_history(settings, APP)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ async def converse(scheduler: Scheduler, *steps: Callable[[ResourceManagerLink],
     """One step after each answer; how often the job manager heard of a registration."""
     await scheduler.rpc.start()
     left = list(steps)
-    registered = []
+    registered: list[Any] = []
 
     def answered(_: pb.AllocateResponse) -> None:
         if left:
@@ -71,7 +72,7 @@ async def converse(scheduler: Scheduler, *steps: Callable[[ResourceManagerLink],
         on_registered=registered.append,
         on_response=answered,
         heartbeat_s=1.0,
-        options={},
+        options={},  # type: ignore[typeddict-item]
     )
 
     async def heartbeats() -> None:
@@ -106,7 +107,7 @@ async def test_hosts_to_avoid_are_told_again(error: Exception, registrations: in
     )
     assert await converse(scheduler, *steps) == registrations
     nothing: tuple[list[str], list[str]] = ([], [])
-    lost = ([], ["h3"])
+    lost: Any = ([], ["h3"])
     told = [nothing, (["h1", "h2", "h3"], []), ([], ["h2"]), lost]
     again = (["h1"], []) if registrations == 2 else (["h1"], ["h3"])
     assert scheduler.blacklists() == [*told, again, nothing]

@@ -219,7 +219,7 @@ def test_an_executable_is_ended_when_nobody_reads_on() -> None:
     running = pipe("sh -c 'echo 1; sleep 1000'")
     output = running.output(())
     assert next(output) == b"1\n"
-    output.close()
+    output.close()  # type: ignore[attr-defined]
     assert running._process.returncode == -9
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import tez_adapter.merging.shared_outputs as module
 from riffle_merger.remote.reader import PackedFile
-from tez_adapter.client.submit import SubmitError, submit_mapreduce
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.data import MapOutput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.master.plan import plan

@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from rm.applications.records import Application
+from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.staging import Staging
-from tez_adapter.client.submit import SubmittedJob, submit_mapreduce
+from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.client.sweeping import sweep_histories, sweep_jobs
 from tez_adapter.history import history_path
 from tez_adapter.jobspec import JOB_FILE, JobKind, JobResource, JobSpec

@@ -12,12 +12,12 @@ def test_what_waits_for_a_queue_at_nodes_counts_as_held() -> None:
         "root.small.maximum-capacity": "75",
         "root.large.capacity": "50",
     }
-    life = Life(QueueingSpec(bound=4), **queues)
+    life = Life(QueueingSpec(bound=4), lines=queues)
     life.node("a")
     large, small = life.app("large"), life.app("small")
     assert life.ask(large, 3) == ["a", "a", "a"]
     assert life.ask(small, 4) == ["a", "a*", "a*"], "three quarters of four, running or waiting"
-    said = life.why(small)
+    said = life.why_waits(small)
     assert said == (
         "queue root.small holds <memory:3072, vCores:3>, with <memory:2048, vCores:2> that waits at nodes, of at most "
         "<memory:3072, vCores:3>"
@@ -32,5 +32,5 @@ def test_nodes_where_nothing_waits_are_told_apart() -> None:
     life.report(first, queued=1)
     life.tell(NodeDraining(second))
     assert life.ask(app, 5) == ["a*"]
-    said = life.why(app)
+    said = life.why_waits(app)
     assert "1 of 2 queues at nodes are as long as their bounds" in said and "at 1 the node is drained" in said

@@ -5,7 +5,8 @@ import pytest
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, NodeDraining, NodeResized
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView
-from tests.rm.rm_life import GB, Life
+from tests.rm.rm_life import Life
+from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
 
