@@ -228,7 +228,7 @@ class Proxies(World):
                 if step % per_beat == phases[id(job)]:
                     self._poll(job)
                     job.proxy.validate()
-            if step % per_beat == 0:
+            if step % (60 * per_beat) == 0:
                 self.scheduler.validate()
             if all(not job.wanted and job.done.total() == len(job.started) for job in self.jobs.values()):
                 return

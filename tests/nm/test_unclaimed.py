@@ -18,7 +18,7 @@ from yaqd.model import ContainerSubState
 from yaqd.model.child_processes import children_of
 
 ONE, TWO = container_id(1), container_id(2)
-MARKS = {"yarn.nodemanager.resource-monitor.interval-ms": "300"}
+MARKS = {"yarn.nodemanager.resource-monitor.interval-ms": "100"}
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="su asks for a password")
 _APART = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 needs_namespaces = pytest.mark.skipif(
@@ -53,7 +53,7 @@ async def test_it_is_let_be_while_another_runs_that_may_have_started_it(
     await master.run(ONE, launch_context(survivors.command()))
     assert (await rm.end_of(ONE)).exit_status == 0
     processes = await survivors.processes()
-    await asyncio.sleep(1.2)  # some looks of the monitor
+    await asyncio.sleep(0.5)  # some looks of the monitor
     assert not all(is_over(process) for process in processes)
     assert rm.sub_state(TWO) == ContainerSubState.RUNNING
     await master.stop(TWO)
@@ -74,7 +74,7 @@ async def test_the_first_process_of_a_namespace_lets_strangers_be(rm: FakeResour
     master = node.master(rm)
     await master.run(ONE, launch_context("true"))
     assert (await rm.end_of(ONE)).exit_status == 0
-    await asyncio.sleep(1.2)  # some looks of the monitor
+    await asyncio.sleep(0.5)  # some looks of the monitor
     assert strangers(daemon)
     await master.client.close()
     os.kill(daemon, signal.SIGTERM)

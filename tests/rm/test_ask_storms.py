@@ -48,6 +48,7 @@ def world_of(*, queues: bool, spare: bool) -> World:
     made = World(
         spec(),
         bounds=BOUNDS,
+        validates=False,
         queueing=QueueingSpec(bound=2, default_estimate_s=5.0) if queues else None,
         opportunistic=OpportunisticLimits(per_heartbeat=3) if spare else None,
     )
@@ -80,6 +81,7 @@ def test_a_call_in_parts_is_given_the_same_in_the_same_order(
         found: list[Outcome] = []
         for part in in_parts.scheduler.parts(asked, size):
             found += in_parts.tell(part)
+            in_parts.scheduler.validate()
         assert found == whole
         assert wanted(in_parts) == wanted(once)
 

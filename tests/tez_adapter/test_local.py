@@ -131,7 +131,7 @@ class Identity(Job):
 def test_the_identity_sorts_lines_by_offset(tmp_path: Path) -> None:
     lines = [b"l%d\xff" % number for number in range(5000)]
     (tmp_path / "in").write_bytes(b"\n".join(lines))
-    setting = {"mapreduce.input.fileinputformat.split.maxsize": "1000"}
+    setting = {"mapreduce.input.fileinputformat.split.maxsize": "8000"}  # a process for each of some maps
     run_local(Identity, [str(tmp_path / "in")], str(tmp_path / "out"), conf(**setting))
     text = parts(tmp_path / "out")[0]
     offsets = [0]
@@ -217,8 +217,9 @@ values = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
-@given(pairs=st.lists(st.tuples(st.one_of(st.tuples(values, values), values), values), max_size=30), data=st.data())
+#: each example starts some processes, so few of many pairs
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, deadline=None)
+@given(pairs=st.lists(st.tuples(st.one_of(st.tuples(values, values), values), values), max_size=60), data=st.data())
 def test_any_keys_group_as_a_dict_of_their_encodings(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[Any, Any]], data: st.DataObject
 ) -> None:
