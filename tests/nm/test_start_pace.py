@@ -219,7 +219,7 @@ async def test_held_programs_start_when_others_end_and_masters_at_once(
     process.signal_group(signal.SIGKILL)
     await runs(rm, THREE)
     three = runtime.containers[THREE]
-    began_at = runtime._driver.queue._running[THREE].task.since
+    began_at = runtime._driver.queue._room.running[THREE].task.since
     assert began_at >= three.turn_at + three.held_s > three.turn_at, "its time does not count from its turn"
     await master.client.close()
 
