@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from nm.warm import forker as wire
+from nm.warm import forker, frames
 from yaqd.model import fixed_addresses, hash_seed
 
 #: how an OSError says its number
@@ -42,7 +42,7 @@ _PREPARED = {
 #: never with the current folder on the path: that is a container's
 _PROGRAM = f"""import sys
 sys.path[:] = [{str(Path(__file__).parents[2])!r}, *filter(None, sys.path)]
-from {wire.__name__} import main
+from {forker.__name__} import main
 main()"""
 
 
@@ -156,7 +156,7 @@ class ForkerClient:
             await self.ready()
         try:
             reply = await self._ask(request.message(), _START_TIMEOUT_S)
-        except wire.BadFrame as error:
+        except frames.BadFrame as error:
             raise OSError(f"environment and arguments are too long: {error}") from None
         if "error" in reply:
             raise _reported(reply["error"])
@@ -175,7 +175,7 @@ class ForkerClient:
         if connection is None or connection.writer.is_closing():
             raise ForkerUnavailable(f"the {self.name} forker is not running")
         self._sequence += 1
-        frame = wire.encode({"id": self._sequence, **message})
+        frame = frames.encode({"id": self._sequence, **message})
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         connection.pending[self._sequence] = answer
         connection.writer.write(frame)
@@ -249,7 +249,7 @@ class ForkerClient:
     async def _read_replies(self, connection: _Connection, reader: asyncio.StreamReader) -> None:
         try:
             while True:
-                length = wire.decode_length(await reader.readexactly(4))
+                length = frames.decode_length(await reader.readexactly(4))
                 reply = json.loads(await reader.readexactly(length))
                 answer = connection.pending.pop(reply["id"], None)
                 if answer is not None and not answer.done():

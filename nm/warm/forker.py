@@ -9,84 +9,33 @@ The forker is its containers' parent but reaps one only when asked: until then t
 else, and the NodeManager can kill what is left of the group without hitting a stranger. Containers of a forker that
 dies become children of the NodeManager (a child subreaper), which reaps them itself: none is lost.
 
-This file and what it imports need the standard library only: the bare one must start quickly and stay small. Wire:
-frames of a four-byte big-endian length and a JSON object, over a Unix stream socket. One thread, always: a forked copy
-of a lock held by another thread would stay locked for ever.
+This file and what it imports need the standard library only: the bare one must start quickly and stay small. Requests
+come over a Unix stream socket (`frames`). One thread, always: a forked copy of a lock held by another thread would stay
+locked for ever.
 """
 
-import contextlib
 import gc
 import importlib
-import json
 import os
 import select
 import signal
 import socket
-import struct
 import sys
 import time
-import traceback
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from nm.warm import groups
-from nm.warm.marks import kill_marked, set_mark
+from nm.warm import entry, frames, groups
+from nm.warm.command import kill_group, spawn
+from nm.warm.marks import kill_marked
 
-MAX_FRAME_BYTES = 8 << 20
 #: a forked child that does not come to its command in this time is killed
 _SETUP_TIMEOUT_S = 20.0
-_LENGTH = struct.Struct(">I")
-#: what a child writes to its pipe once it leads its own session
-_READY = b"+"
 _MAX_REPORT_BYTES = 8192
-#: only entries of the job manager's package may be called in the prepared process
-ENTRY_PREFIX = "tez_adapter."
-
-
-class BadFrame(ValueError):
-    pass
-
-
-def encode(message: dict[str, Any]) -> bytes:
-    body = json.dumps(message, separators=(",", ":")).encode("ascii")
-    if len(body) > MAX_FRAME_BYTES:
-        raise BadFrame(f"frame of {len(body)} bytes, at most {MAX_FRAME_BYTES} fit")
-    return _LENGTH.pack(len(body)) + body
-
-
-def decode_length(head: bytes) -> int:
-    length = int(_LENGTH.unpack(head)[0])
-    if not 0 < length <= MAX_FRAME_BYTES:
-        raise BadFrame(f"frame length {length}")
-    return length
 
 
 def thread_count() -> int:
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208
-
-
-def _receive(connection: socket.socket) -> dict[str, Any] | None:
-    head = _receive_exactly(connection, _LENGTH.size)
-    if head is None:
-        return None
-    body = _receive_exactly(connection, decode_length(head))
-    if body is None:
-        return None
-    message = json.loads(body)
-    if not isinstance(message, dict):
-        raise BadFrame("frame holds no object")
-    return message
-
-
-def _receive_exactly(connection: socket.socket, count: int) -> bytes | None:
-    chunks = bytearray()
-    while len(chunks) < count:
-        chunk = connection.recv(min(count - len(chunks), 1 << 20))
-        if not chunk:
-            return None
-        chunks += chunk
-    return bytes(chunks)
 
 
 class _Child(Exception):
@@ -122,7 +71,7 @@ class Forker:
         except OSError:
             pass
         for pid in self._containers:
-            _kill_group(pid)
+            kill_group(pid)
         for _, group in self._containers.values():
             if group:
                 groups.kill(group)
@@ -139,11 +88,11 @@ class Forker:
             if pipe is not self._connection:
                 self._read_report(pipe)
         for pipe in [p for p, s in self._starting.items() if s.deadline <= time.monotonic()]:
-            _kill_group(self._starting[pipe].pid)
+            kill_group(self._starting[pipe].pid)
             self._started(pipe, f"the container's process was not ready after {_SETUP_TIMEOUT_S:.0f} s")
         if self._connection not in readable:
             return True
-        message = _receive(self._connection)
+        message = frames.receive(self._connection)
         if message is not None:
             self._handle(message)
         return message is not None
@@ -161,7 +110,7 @@ class Forker:
                 self._reply(message["id"], **self._reap(message["pid"]))
 
     def _reply(self, request: int, **fields: Any) -> None:
-        self._connection.sendall(encode({"id": request, **fields}))
+        self._connection.sendall(frames.encode({"id": request, **fields}))
 
     def _start(self, request: dict[str, Any]) -> None:
         """A command runs at once; an entry forks, and the reply follows when the child's pipe ends."""
@@ -178,7 +127,7 @@ class Forker:
             os.close(sender)
             raise
         if pid == 0:
-            raise _Child(lambda: _become(request, sender))
+            raise _Child(lambda: entry.become(request, sender))
         os.close(sender)
         self._containers[pid] = (request["mark"], request["group"])
         self._starting[receiver] = _Starting(request["id"], pid)
@@ -189,10 +138,10 @@ class Forker:
         starting.report += chunk[: _MAX_REPORT_BYTES - len(starting.report)]
         if chunk:
             return
-        if starting.report == _READY:
+        if starting.report == entry.READY:
             self._started(pipe, None)
         else:
-            text = starting.report.removeprefix(_READY).decode("utf-8", "replace")
+            text = starting.report.removeprefix(entry.READY).decode("utf-8", "replace")
             self._started(pipe, text or "the container's process died while being set up")
 
     def _started(self, pipe: int, error: str | None) -> None:
@@ -226,186 +175,6 @@ def preload(path: list[str], modules: list[str]) -> dict[str, Any]:
     return {"threads": thread_count(), "failed": failed}
 
 
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-
-
-def spawn(request: dict[str, Any]) -> int:
-    """Executes a command, without a copy of this process in between: a third of the processor time of a fork.
-
-    Raises OSError, and ValueError for text that no system call takes. Files are opened here and never waited for: where
-    another container has put a pipe in a file's place, that is an error rather than the end of every start.
-    """
-    with contextlib.ExitStack() as undo:
-        files: list[Any] = []
-        for path, flags in (
-            (os.devnull, os.O_RDONLY),
-            *((request[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND) for name in ("stdout", "stderr")),
-        ):
-            descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o640)
-            undo.callback(os.close, descriptor)
-            os.set_blocking(descriptor, True)
-            files.append((os.POSIX_SPAWN_DUP2, descriptor, len(files)))
-        pid_file = None
-        if request["pid_file"]:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
-            pid_file = os.open(request["pid_file"], flags, 0o640)
-            undo.callback(os.close, pid_file)
-        os.chdir(request["cwd"])
-        undo.callback(os.chdir, "/")
-        if request["batch"] and os.sched_getscheduler(0) == os.SCHED_OTHER:
-            _enter_class(os.SCHED_BATCH)  # the new process inherits it
-            undo.callback(_enter_class, os.SCHED_OTHER)
-        if request["mark"]:
-            undo.callback(set_mark, set_mark(request["mark"]))  # likewise
-        if request["group"]:
-            with contextlib.suppress(OSError):
-                os.mkdir(request["group"])  # noqa: PTH102
-        pid = os.posix_spawn(
-            request["argv"][0],
-            request["argv"],
-            request["env"],
-            file_actions=files,
-            setsid=True,
-            setsigmask=(),
-            setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-        )
-        try:
-            if pid_file is not None:
-                os.write(pid_file, f"{pid}\n".encode("ascii"))
-        except OSError:
-            _kill_group(pid)
-            os.waitpid(pid, 0)
-            raise
-        return pid
-
-
-def _enter_class(policy: int) -> None:
-    try:
-        os.sched_setscheduler(0, policy, os.sched_param(0))
-    except OSError:
-        pass  # a sandbox may forbid it; the process runs all the same
-
-
-def _become(request: dict[str, Any], sender: int) -> int:
-    """In the forked child: calls the container's Python entry and returns its exit code."""
-    try:
-        os.setsid()
-        os.write(sender, _READY)
-        if request["group"]:
-            groups.join(request["group"])
-        if request["mark"]:
-            set_mark(request["mark"])
-        if request["pid_file"]:
-            Path(request["pid_file"]).write_text(f"{os.getpid()}\n", encoding="ascii")
-        _redirect(request["stdout"], request["stderr"])
-        os.chdir(request["cwd"])
-        if request["batch"]:
-            _enter_class(os.SCHED_BATCH)
-        sender = _only_descriptor(sender)
-        environment = {k: v.replace("$$", str(os.getpid())) if k == "JVM_PID" else v for k, v in request["env"].items()}
-        _reset_signals()
-        os.environ.clear()
-        os.environ.update(environment)
-        function = _entry(request["entry"])
-    except BaseException as error:
-        os.write(sender, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:4096])
-        os._exit(1)
-    os.close(sender)
-    return _call(function, request["entry"], request["args"])
-
-
-def _redirect(stdout: str, stderr: str) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    for target, path in ((1, stdout), (2, stderr)):
-        descriptor = os.open(path, flags, 0o640)
-        os.dup2(descriptor, target)
-        os.close(descriptor)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-
-
-def _only_descriptor(keep: int) -> int:
-    """Closes everything above the standard streams except one, which moves to 3 and closes on exec."""
-    if keep != 3:
-        os.dup2(keep, 3)
-    os.set_inheritable(3, False)
-    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-    return 3
-
-
-def _reset_signals() -> None:
-    """To what a fresh interpreter has."""
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        try:
-            signal.signal(number, signal.SIG_DFL)
-        except (OSError, ValueError):
-            pass
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # errors of the call, as in any Python
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-
-
-def _entry(entry: str) -> Callable[[list[str]], int | None]:
-    module, _, name = entry.partition(":")
-    if not entry.startswith(ENTRY_PREFIX) or not name.isidentifier():
-        raise ValueError(f"entry {entry!r} is not allowed: it must be {ENTRY_PREFIX}MODULE:FUNCTION")
-    function = getattr(importlib.import_module(module), name)
-    if not callable(function):
-        raise ValueError(f"entry {entry!r} cannot be called")
-    return function  # type: ignore[no-any-return]
-
-
-def _call(function: Callable[[list[str]], int | None], entry: str, arguments: list[str]) -> int:
-    """Runs the entry as `python -m` would: same path, same meaning of results and exceptions."""
-    sys.path.insert(0, str(Path.cwd()))
-    sys.argv = [str(getattr(sys.modules[entry.partition(":")[0]], "__file__", entry)), *arguments]
-    _reseed()
-    gc.enable()
-    try:
-        code: object = function(arguments)
-    except SystemExit as exit_request:
-        code = exit_request.code
-    except BaseException as error:
-        traceback.print_exception(type(error), error, error.__traceback__.tb_next if error.__traceback__ else None)
-        return 1
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    print(code, file=sys.stderr)
-    return 1
-
-
-def _reseed() -> None:
-    """Gives the child its own random sequence; os.urandom and generators made from it need nothing."""
-    if "random" in sys.modules:
-        sys.modules["random"].seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-
-
-def _leave(code: int) -> NoReturn:
-    """Ends like an interpreter does (threads joined, atexit run, streams flushed), without taking libraries down."""
-    import atexit
-    import threading
-
-    try:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BaseException:
-        traceback.print_exc()
-        code = code or 120  # what the interpreter exits with when it cannot flush
-    os._exit(code)
-
-
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # ends with the NodeManager's socket, not with its terminal
@@ -417,4 +186,4 @@ def main() -> None:
         run = child.run
     else:
         return
-    _leave(run())
+    entry.leave(run())
