@@ -16,6 +16,7 @@ from nm.distributed import DistributedLimits
 from nm.node_queue import NodeQueueSettings
 from nm.settings import read_queue_settings, read_wait_estimate
 from yaqd.config import ConfigError, Configuration
+from yaqd.ipc.tasks import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +37,15 @@ class Refreshing:
         self._wait_changed = wait_changed
         #: the last word of the ResourceManager
         self._read_ms = 0
-        self._reading: asyncio.Task[None] | None = None
+        self._tasks = TaskSet()
 
     def told(self, read_ms: int) -> None:
         """When the ResourceManager read its files last, epoch ms."""
         if read_ms == self._read_ms:
             return
         self._read_ms = read_ms
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.get_running_loop().create_task(self._read())
+        if not self._tasks:
+            self._tasks.start(self._read())
 
     async def _read(self) -> None:
         """Once more where it was told again meanwhile."""
@@ -66,9 +67,7 @@ class Refreshing:
             log.info("the files were read again: %s", _words(settings, wait, proxied))
 
     async def stop(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+        await self._tasks.end()
 
 
 def _words(own: NodeQueueSettings, wait: str, proxy: DistributedLimits | None) -> str:

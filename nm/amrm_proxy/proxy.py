@@ -25,6 +25,7 @@ from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import InvalidToken, Retriable
 from yaqd.ipc.limits import ServerLimits
 from yaqd.ipc.server_connection import ServiceAcl
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -70,7 +71,7 @@ class AmrmProxy:
         )
         self._tokens = AMRMTokenSecrets(self._keys)
         self._sessions: dict[ApplicationAttemptId, MasterSession] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet(lambda error: log.error("the proxy's state could not be kept: %s", error))
         self._roller: asyncio.TimerHandle | None = None
         bind, port = settings.address
         self.server = RpcServer(
@@ -107,8 +108,7 @@ class AmrmProxy:
         await self.server.stop()
         for session in list(self._sessions.values()):
             await session.close()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._tasks.wait()
         await asyncio.get_running_loop().run_in_executor(None, self._store.close)
 
     @property
@@ -139,7 +139,7 @@ class AmrmProxy:
             token=real.to_pb(),
         )
         session = self._open(state)
-        self._spawn(self._store.save(session.attempt_id, state.SerializeToString()))
+        self._tasks.start(self._store.save(session.attempt_id, state.SerializeToString()))
         local = self._tokens.mint(session.attempt_id)
         session.shown_key_id = self._keys.newest.key_id
         environment = {**launch.environment, ADDRESS_VARIABLE: self.address}
@@ -182,8 +182,8 @@ class AmrmProxy:
     def _close(self, session: MasterSession) -> None:
         del self._sessions[session.attempt_id]
         self._tokens.forget(session.attempt_id)
-        self._spawn(session.close())
-        self._spawn(self._store.forget(session.attempt_id))
+        self._tasks.start(session.close())
+        self._tasks.start(self._store.forget(session.attempt_id))
 
     # ---- calls
 
@@ -228,7 +228,7 @@ class AmrmProxy:
     def _roll(self) -> None:
         now = self._now()
         if self._keys.roll(now):
-            self._spawn(self._save_keys())
+            self._tasks.start(self._save_keys())
         for session in list(self._sessions.values()):
             if now - session.heard_at > self._settings.master_expiry_s:
                 log.info("%s: silent for too long, its calls are passed on no longer", session.attempt_id)
@@ -240,16 +240,6 @@ class AmrmProxy:
         if self._keys.next is not None:
             state.next.CopyFrom(self._keys.next.to_pb())
         await self._store.save_keys(state)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("the proxy's state could not be kept: %s", task.exception())
 
 
 def _submitted_ms(launch: LaunchContext) -> int:

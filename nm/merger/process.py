@@ -23,6 +23,7 @@ from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.protocol import RiffleMergerProtocol
 from riffle_merger.service.server import NODE, node_token
 from yaqd.ipc import NO_RETRY, RemoteException, RpcClient, RpcError
+from yaqd.ipc.tasks import TaskSet
 from yaqd.proto import riffle_pb2 as pb
 
 log = logging.getLogger(__name__)
@@ -56,11 +57,10 @@ class MergerProcess:
         self._settings = settings
         self._folder = folder
         self._jobs: dict[str, _ServedJob] = {}
-        self._keeper: asyncio.Task[None] | None = None
         self._client: RpcClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._up = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._ended_soon = 0
         #: where it listens, None while it does not
         self.port: int | None = None
@@ -82,12 +82,10 @@ class MergerProcess:
 
     def start(self) -> None:
         """Returns at once; the merger comes up, and comes up again when it ends, in the background."""
-        self._keeper = asyncio.create_task(self._keep_alive(), name="merger")
+        self._tasks.start(self._keep_alive())
 
     async def stop(self) -> None:
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, *self._tasks, return_exceptions=True)
+        await self._tasks.end()
 
     async def ready(self) -> None:
         """Returns when there is one that knows all jobs."""
@@ -149,9 +147,7 @@ class MergerProcess:
             except (RpcError, RemoteException) as error:
                 log.warning("merger: %s", error)
 
-        task = asyncio.create_task(tell())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(tell())
 
     # Its life ---------------------------------------------------------------------------------------------------------
 
@@ -203,17 +199,12 @@ class MergerProcess:
         self.port = port
         self._up.set()
         log.info("merger runs as process %s, port %d", self.pid, port)
-        watch = asyncio.create_task(self._watch())
-        try:
-            ended = asyncio.create_task(self._listen(reader))
+        async with TaskSet() as tasks:
+            watch, ended = tasks.start(self._watch()), tasks.start(self._listen(reader))
             await asyncio.wait((watch, ended), return_when=asyncio.FIRST_COMPLETED)
             log.warning("merger (process %s) %s", self.pid, "hangs and is killed" if watch.done() else "ended")
             if watch.done() and self._process is not None:
                 self._process.kill()
-        finally:
-            for task in (watch, ended):
-                task.cancel()
-            await asyncio.gather(watch, ended, return_exceptions=True)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         """Returns when it has ended."""

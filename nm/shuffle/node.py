@@ -20,6 +20,7 @@ from nm.shuffle.settings import MergingSettings
 from nm.shuffle.statistics import JobCounts
 from riffle_merger.service.protocol import DISK_SERVICE, MERGER_SERVICE
 from yaqd.ipc import RemoteException, RpcError
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationId
 
 _STATUS_TIMEOUT_S = 2.0
@@ -44,7 +45,7 @@ class NodeShuffle:
         self._merging = merging
         self._directories = directories
         self._outputs = MapOutputs(directories, index_cache_bytes=settings.shuffle_index_cache_bytes)
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = TaskSet()
         self._outputs_merging: OutputMerging | None = None
         #: of the last applications that are over, what was done with their outputs
         self._ended: OrderedDict[ApplicationId, ApplicationShuffle] = OrderedDict()
@@ -79,12 +80,10 @@ class NodeShuffle:
                 io=io,
             )
             self.merger.on_merged = merging.look_soon
-            self._task = asyncio.create_task(merging.run(), name="merging")
+            self._tasks.start(merging.run())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.end()
         if self.merger is not None:
             await self.merger.stop()
         self.service.stop()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from nm.warm import forker, frames
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import fixed_addresses, hash_seed
 
 #: how an OSError says its number
@@ -114,7 +115,7 @@ class ForkerClient:
         self.name = name
         self._preload = tuple(preload)
         self._connection: _Connection | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._tasks = TaskSet()
         self._up = asyncio.Event()
         self._sequence = 0
 
@@ -129,13 +130,11 @@ class ForkerClient:
 
     def start(self) -> None:
         """Returns at once; the forker comes up, and comes up again when it dies, in the background."""
-        self._keeper = asyncio.create_task(self._keep_alive(), name=f"{self.name} forker")
+        self._tasks.start(self._keep_alive())
 
     async def stop(self) -> None:
         """Ends the forker and with it every container it started that still runs."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        await self._tasks.end()
 
     @property
     def is_loading(self) -> bool:
@@ -201,7 +200,7 @@ class ForkerClient:
         theirs.close()
         reader, writer = await asyncio.open_unix_connection(sock=ours, limit=1 << 20)
         connection = self._connection = _Connection(process, writer)
-        replies = asyncio.create_task(self._read_replies(connection, reader))
+        replies = self._tasks.start(self._read_replies(connection, reader))
         try:
             if not await self._prepare():
                 return False

@@ -15,6 +15,7 @@ from riffle_merger.merger.disk import DiskFacts
 from tez_adapter.core.events import LaunchFailed
 from yaqd.ipc import RetryPolicy, RpcClient
 from yaqd.ipc.errors import NMNotYetReady, RemoteException, RpcError
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ContainerId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -65,7 +66,7 @@ class NodeLinks:
         self._on_waiting = on_waiting
         self._tokens: dict[NodeId, Token] = {}
         self._nodes: dict[NodeId, _Node] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._is_flush_due = False
         #: port of each node's shuffle service, as its answers to starts tell it
         self.shuffle_ports: dict[NodeId, int] = {}
@@ -80,7 +81,7 @@ class NodeLinks:
         record = self._nodes.get(node)
         if record is not None and record.client is not None and known != token:
             # the next call connects with the new one
-            self._spawn(record.client.close())
+            self._tasks.start(record.client.close())
             record.client = None
 
     def start(
@@ -104,7 +105,7 @@ class NodeLinks:
         record = self._node(node)
         if not record.is_asked:
             record.is_asked = True
-            self._spawn(self._ask_services(record))
+            self._tasks.start(self._ask_services(record))
 
     def _node(self, node: NodeId) -> _Node:
         return self._nodes.setdefault(node, _Node(node))
@@ -119,18 +120,13 @@ class NodeLinks:
         for record in self._nodes.values():
             if record.starts:
                 starts, record.starts = record.starts, []
-                self._spawn(self._start(record, starts))
+                self._tasks.start(self._start(record, starts))
             if record.stops:
                 stops, record.stops = record.stops, []
-                self._spawn(self._stop(record, stops))
+                self._tasks.start(self._stop(record, stops))
             if record.questions:
                 questions, record.questions = record.questions, []
-                self._spawn(self._ask(record, questions))
-
-    def _spawn(self, work: "asyncio._CoroutineLike[None]") -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+                self._tasks.start(self._ask(record, questions))
 
     def _client(self, record: _Node) -> RpcClient:
         if record.client is None:
@@ -214,12 +210,10 @@ class NodeLinks:
     async def drain(self, timeout_s: float) -> None:
         """Wait for calls under way."""
         self._flush()
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+        await self._tasks.wait(timeout_s)
 
     async def close(self) -> None:
-        for task in set(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
         for record in self._nodes.values():
             if record.client is not None:
                 await record.client.close()

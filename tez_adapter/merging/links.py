@@ -15,6 +15,7 @@ from riffle_merger.service.protocol import RiffleMergerProtocol
 from tez_adapter.merging.shared_mergers import NoMerger, SharedMergers
 from yaqd.ipc import RetryPolicy, RpcClient
 from yaqd.ipc.errors import RemoteException, RpcError
+from yaqd.ipc.tasks import TaskSet
 from yaqd.proto import riffle_pb2 as pb
 from yaqd.security import Token
 
@@ -79,7 +80,7 @@ class MergerLinks:
         )
         self._clients: dict[tuple[str, int], RpcClient] = {}
         self._merges: dict[int, tuple[asyncio.Task[None], tuple[str, int] | None]] = {}
-        self._cancels: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     @property
     def done(self) -> dict[tuple[str, int], int]:
@@ -89,10 +90,10 @@ class MergerLinks:
     def send(self, decision: SendMerge) -> None:
         if self._mergers is None:
             address = self._address_of(decision.node)
-            task = asyncio.get_running_loop().create_task(self._merge(decision, address))
+            task = self._tasks.start(self._merge(decision, address))
         else:
             address = None
-            task = asyncio.get_running_loop().create_task(self._merge_anywhere(decision, self._mergers))
+            task = self._tasks.start(self._merge_anywhere(decision, self._mergers))
         self._merges[decision.merge] = (task, address)
         task.add_done_callback(lambda _: self._merges.pop(decision.merge, None))
 
@@ -106,13 +107,10 @@ class MergerLinks:
             if address is not None:
                 per_merger.setdefault(address, []).append(decision.merge)
         for address, merges in per_merger.items():
-            task = asyncio.get_running_loop().create_task(self._cancel(address, merges))
-            self._cancels.add(task)
-            task.add_done_callback(self._cancels.discard)
+            self._tasks.start(self._cancel(address, merges))
 
     async def close(self) -> None:
-        for task in [task for task, _ in self._merges.values()] + list(self._cancels):
-            task.cancel()
+        self._tasks.cancel()
         for client in self._clients.values():
             await client.close()
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,6 +30,7 @@ from nm.logs.aggregation.uploaders import Uploaders
 from nm.logs.files import LogFile
 from nm.resources.deletion import Deletion
 from yaqd.config import Configuration
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, NodeId
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.storage import StorageError
@@ -88,7 +89,7 @@ class LogAggregation:
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="logs")
         #: what touches this node's disks only
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="log-records")
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet(lambda error: log.error("log aggregation failed", exc_info=error))
         self._applications: dict[ApplicationId, _Application] = {}
         #: lives of each application that are not uploaded yet: this one's, and a former one's
         self._unfinished: Counter[ApplicationId] = Counter()
@@ -99,7 +100,7 @@ class LogAggregation:
 
     def start(self) -> None:
         """In the background: a file system that is away must not keep the node from starting."""
-        self._spawn(self._make_root())
+        self._tasks.start(self._make_root())
 
     async def leftovers(self) -> list[LogRecord]:
         """What a former life of this node has not uploaded; `resume` does."""
@@ -107,16 +108,14 @@ class LogAggregation:
 
     def resume(self, records: Sequence[LogRecord]) -> None:
         for record in records:
-            self._spawn(self._resume(record))
+            self._tasks.start(self._resume(record))
 
     async def stop(self, deadline_s: float) -> None:
         """Gives uploads so long; what is not done then is done at the next start of this node."""
         for application_id in list(self._applications):
             self.application_ended(application_id)
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=deadline_s)
-            for task in late:
-                task.cancel()
+        await self._tasks.wait(deadline_s)
+        self._tasks.cancel()
         self._uploaders.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._disk.shutdown(wait=False, cancel_futures=True)
@@ -139,7 +138,7 @@ class LogAggregation:
         if app is None:
             return False
         app.is_over.set()
-        self._spawn(self._finish(app))
+        self._tasks.start(self._finish(app))
         return True
 
     def uploaded(self, container_id: ContainerId) -> list[LogFile]:
@@ -159,9 +158,9 @@ class LogAggregation:
         )
         app = self._application(record)
         self._applications[app.id] = app
-        self._spawn(self._prepare(app))
+        self._tasks.start(self._prepare(app))
         if self._settings.roll_interval_s is not None and app.selection.rolled is not None:
-            self._spawn(self._roll(app, self._settings.roll_interval_s))
+            self._tasks.start(self._roll(app, self._settings.roll_interval_s))
         return app
 
     def _application(self, record: LogRecord) -> _Application:
@@ -329,17 +328,6 @@ class LogAggregation:
 
     async def _on_disk(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._disk, work)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
-        return task
-
-    def _task_done(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("log aggregation failed", exc_info=task.exception())
 
 
 def _delays(total_s: float) -> Iterator[float]:

@@ -6,7 +6,7 @@ on with the originals.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import MergePolicy
+from yaqd.ipc.tasks import TaskSet
 from yaqd.proto import riffle_pb2
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class _Job:
     merge_requests: int = 0
     #: what the log has of the automatic choice
     said: MergePolicy | None = None
-    tasks: "set[asyncio.Task[None]]" = field(default_factory=set)
+    tasks: TaskSet = field(default_factory=TaskSet)
 
 
 class OutputMerging:
@@ -82,7 +83,7 @@ class OutputMerging:
         merger: Merger,
         io: Executor,
         interval_s: float = _INTERVAL_S,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
         self._disk = disk
@@ -134,21 +135,18 @@ class OutputMerging:
                 await self._pause()
         finally:
             for job in self._jobs.values():
-                self._drop(job)
+                job.tasks.cancel()
 
     async def _pause(self) -> None:
-        waits = [asyncio.ensure_future(self._sleep(self._interval_s)), asyncio.ensure_future(self._news.wait())]
-        try:
+        async with TaskSet() as tasks:
+            waits = [tasks.start(self._sleep(self._interval_s)), tasks.start(self._news.wait())]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
 
     async def look(self) -> None:
         """Once at every job's folders."""
         known = self._known_jobs.all()
         for job_id in [job_id for job_id in self._jobs if job_id not in known]:
-            self._drop(self._jobs.pop(job_id))
+            self._jobs.pop(job_id).tasks.cancel()
         for job_id, job in known.items():
             state = self._jobs.get(job_id)
             if state is None:
@@ -184,9 +182,7 @@ class OutputMerging:
         merges = state.watch.decide(now, fetched=self._fetched(job_id, state), disk=self._disk_now())
         self._say_choice(job_id, state)
         for merge in merges:
-            task = asyncio.create_task(self._merge(job_id, state, merge))
-            state.tasks.add(task)
-            task.add_done_callback(state.tasks.discard)
+            state.tasks.start(self._merge(job_id, state, merge))
 
     def _disk_now(self) -> DiskShape:
         return self._disk.tried(() if self._merger.disk is None else (self._merger.disk,))
@@ -215,8 +211,3 @@ class OutputMerging:
             log.warning("%d map outputs of %s stay as they are: %s", len(merge.map_ids), job_id, error)
         finally:
             state.watch.over(merge.merge_id)
-
-    @staticmethod
-    def _drop(job: _Job) -> None:
-        for task in job.tasks:
-            task.cancel()
