@@ -1,36 +1,35 @@
 """The course of this node's containers: drives each through its table and performs what the transitions ask for.
 
 This is the one place of the NodeManager that turns decisions into action. Everything runs on the event loop; files
-are touched in the I/O threads. What the rest of the daemon may ask for is in `container_runtime`.
+are touched in the I/O threads. What the rest of the daemon may ask for is in `runtime`.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor as ThreadExecutor
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from nm.containers import diagnostics
 from nm.containers.application import Application
 from nm.containers.container import Container
 from nm.containers.diagnostics import with_advice
-from nm.containers.executor import Executor, LaunchFailed
-from nm.containers.gone import GoneContainers
+from nm.containers.executor import LaunchFailed
 from nm.containers.launcher import Abandoned, Launcher
 from nm.containers.own_estimates import OwnEstimates
-from nm.containers.replacement import Fetcher, Replacements
+from nm.containers.parts import ContainerNews, NodeParts, RuntimeLimits
+from nm.containers.replacement import Replacements
 from nm.containers.retries import Retries
 from nm.containers.states import TRANSITIONS, Action, Event, Stage
+from nm.containers.table import ContainerTable
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.launch.prepare import NodeIdentity
 from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.node_queue import (
     Arrived,
     Began,
     Decision,
     Ended,
+    HeldStarts,
     JobReport,
     JobsReported,
     Launch,
@@ -39,11 +38,10 @@ from nm.node_queue import (
     Refuse,
 )
 from nm.node_queue_driver import NodeQueueDriver
-from nm.resources.deletion import Deletion
-from nm.resources.directories import NodeDirectories, NoUsableDisk
-from nm.resources.gpus import Gpus, NotEnoughGpus
-from nm.resources.start_pacer import StartPacer
-from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus
+from nm.resources.directories import NoUsableDisk
+from nm.resources.gpus import NotEnoughGpus
+from yaqd.ipc.tasks import TaskSet
+from yaqd.model import ContainerId, ContainerType, ExitStatus
 
 log = logging.getLogger(__name__)
 
@@ -56,70 +54,28 @@ _FAULT_EVENTS = {
 }
 
 
-class Localizer(Fetcher, Protocol):
-    def application_ended(self, user: str, application: ApplicationId) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeLimits:
-    stderr_tail_bytes: int
-    #: guaranteed containers that may wait in the queue
-    waiting_max: int
-    #: a failed container is not run again sooner
-    retry_interval_min_s: float
-
-
 class ContainerCourse:
     def __init__(
-        self,
-        *,
-        queue: NodeQueue,
-        gpus: Gpus,
-        localizer: Localizer,
-        executor: Executor,
-        directories: NodeDirectories,
-        deletion: Deletion,
-        identity: Callable[[], NodeIdentity],
-        io: ThreadExecutor,
-        limits: RuntimeLimits,
-        pacer: StartPacer,
-        on_change: Callable[[Container], None],
-        on_application_ended: Callable[[ApplicationId], None],
+        self, table: ContainerTable, queue: NodeQueue, parts: NodeParts, limits: RuntimeLimits, news: ContainerNews
     ) -> None:
-        """`on_change` hears of each container that starts running or is done; it must not block."""
-        self._driver = NodeQueueDriver(queue, self._carry_out)
-        self.gpus = gpus
-        self._localizer = localizer
-        self._deletion = deletion
-        self._io = io
+        self.driver = NodeQueueDriver(queue, self._carry_out)
+        self._table = table
+        self._parts = parts
         self._limits = limits
-        self._on_change = on_change
-        self._on_application_ended = on_application_ended
+        self._news = news
         self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._localized: dict[ContainerId, Localized] = {}
-        self._is_stopping = False
-        self._launcher = Launcher(
-            gpus=gpus,
-            directories=directories,
-            deletion=deletion,
-            executor=executor,
-            identity=identity,
-            in_thread=self._in_thread,
-            pacer=pacer,
-        )
+        self._launcher = Launcher(parts, self._in_thread)
         self.replacements = Replacements(
-            localizer=localizer,
+            localizer=parts.localizer,
             holds=self._localized,
             spawn=self._spawn,
             handle=self._handle,
             in_thread=self._in_thread,
-            retries=self._retries,
+            retries=self.retries,
         )
         self._own_estimates = OwnEstimates()
-        self._gone = GoneContainers()
-        self.containers: dict[ContainerId, Container] = {}
-        self.applications: dict[ApplicationId, Application] = {}
         self._actions: dict[Action, Callable[[Container], None]] = {
             Action.NOTHING: lambda container: None,
             Action.LOCALIZE: lambda container: self._spawn(container, self._localize(container)),
@@ -131,6 +87,24 @@ class ContainerCourse:
             Action.COMPLETE: lambda container: self._spawn(container, self._complete(container)),
             Action.REPORT: self._report,
         }
+
+    def start(self, container: Container) -> None:
+        self._handle(container, Event.START)
+
+    async def over(self) -> None:
+        """Returns when nothing is being done with any container."""
+        await self._tasks.wait()
+        self.driver.stop()
+
+    def held(self) -> HeldStarts:
+        """Containers that have had their turn, whose programs wait for a processor."""
+        return self._launcher.held()
+
+    def validate(self) -> None:
+        live = {container.id for container in self._table.unfinished()}
+        self.driver.queue.validate()
+        self._parts.gpus.validate(live)
+        assert not self._localized.keys() - live
 
     # Transitions ------------------------------------------------------------------------------------------------------
 
@@ -144,7 +118,7 @@ class ContainerCourse:
 
     def kill(self, container_id: ContainerId, status: ExitStatus, reason: str) -> None:
         """Ends a container, whatever it is doing; the first reason given is the one reported."""
-        container = self.containers.get(container_id)
+        container = self._table.containers.get(container_id)
         if container is None or container.stage in (Stage.COMPLETING, Stage.DONE):
             return
         if container.kill_status is None:
@@ -154,7 +128,7 @@ class ContainerCourse:
         self._launcher.hurry(container_id)
 
     def _carry_out(self, decision: Decision) -> None:
-        container = self.containers[decision.container_id]
+        container = self._table.containers[decision.container_id]
         match decision:
             case Launch():
                 container.turn_at = self._loop.time()
@@ -167,32 +141,27 @@ class ContainerCourse:
                 self.kill(container_id, status, reason)
 
     def _spawn(self, container: Container, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(partial(self._task_done, container))
+        self._tasks.start(work, on_error=partial(self._broke, container))
 
-    def _task_done(self, container: Container, task: "asyncio.Task[None]") -> None:
+    def _broke(self, container: Container, error: BaseException) -> None:
         """A fault of ours must not leave the container where it is for ever: it fails."""
-        self._tasks.discard(task)
-        if task.cancelled() or task.exception() is None:
-            return
-        log.error("%s failed in stage %s", container.id, container.stage.name, exc_info=task.exception())
-        container.add_diagnostics(f"Internal error of the NodeManager: {task.exception()}")
+        log.error("%s failed in stage %s", container.id, container.stage.name, exc_info=error)
+        container.add_diagnostics(f"Internal error of the NodeManager: {error}")
         event = _FAULT_EVENTS.get(container.stage)
         if event is not None:
             self._handle(container, event)
 
-    def _retries(self, launch: LaunchContext) -> Retries:
+    def retries(self, launch: LaunchContext) -> Retries:
         return Retries(launch.retry_policy, interval_min_s=self._limits.retry_interval_min_s)
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
-        return await self._loop.run_in_executor(self._io, work)
+        return await self._loop.run_in_executor(self._parts.io, work)
 
     # Actions ----------------------------------------------------------------------------------------------------------
 
     async def _localize(self, container: Container) -> None:
         try:
-            localized = await self._localizer.localize(
+            localized = await self._parts.localizer.localize(
                 container.grant.user, container.id.application_id, container.launch.resources
             )
         except (LocalizationFailed, NoUsableDisk) as error:
@@ -203,7 +172,7 @@ class ContainerCourse:
             self._handle(container, Event.LOCALIZATION_FAILED)
             return
         if container.stage is not Stage.LOCALIZING:
-            self._localizer.release(localized)  # killed meanwhile
+            self._parts.localizer.release(localized)  # killed meanwhile
         else:
             self._localized[container.id] = localized
             container.localization = localized.counters
@@ -214,7 +183,7 @@ class ContainerCourse:
         container.queued_at = self._loop.time()
         is_master = grant.container_type is ContainerType.APPLICATION_MASTER
         self._learn(self._own_estimates.came(container))
-        self._driver.tell(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
+        self.driver.tell(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
         if container.stage is Stage.SCHEDULED:
             self._launcher.prepare_ahead(container, self._localized[container.id])
 
@@ -239,7 +208,7 @@ class ContainerCourse:
         if not container.started_at:
             container.started_at = container.running_at
             if container.held_s:
-                self._driver.tell(Began(container.id))
+                self.driver.tell(Began(container.id))
         container.is_warm = process.is_warm
         self._handle(container, Event.LAUNCHED)
         process.when_ended(partial(self._ended, container))
@@ -253,8 +222,8 @@ class ContainerCourse:
         """
         may_run_again = container.retries.may_grant or container.previous is not None
         is_over = container.stage is Stage.KILLING or (container.stage is Stage.RUNNING and not may_run_again)
-        if is_over and not self.gpus.of(container.id):
-            self._driver.tell(Ended(container.id))
+        if is_over and not self._parts.gpus.of(container.id):
+            self.driver.tell(Ended(container.id))
 
     def _exited(self, container: Container, exited: "asyncio.Future[int]") -> None:
         container.exit_status = exited.result()
@@ -290,7 +259,7 @@ class ContainerCourse:
             container.process.pid,
             1000 * (container.running_at - container.accepted_at),
         )
-        self._on_change(container)
+        self._news.changed(container)
 
     async def _kill_process(self, container: Container) -> None:
         assert container.process is not None
@@ -312,48 +281,33 @@ class ContainerCourse:
             container.add_diagnostics(text)
         localized = self._localized.pop(container.id, None)
         if localized is not None:
-            self._localizer.release(localized)
+            self._parts.localizer.release(localized)
         self._handle(container, Event.COMPLETED)
 
     def _report(self, container: Container) -> None:
         container.process = None
         if container.folders is not None:
-            self._deletion.container_ended(container.folders)
+            self._parts.deletion.container_ended(container.folders)
         log.info("%s is done with exit status %d", container.id, container.exit_status)
-        self.gpus.release(container.id)
-        self._on_change(container)
-        self._driver.tell(Ended(container.id))
+        self._parts.gpus.release(container.id)
+        self._news.changed(container)
+        self.driver.tell(Ended(container.id))
         self._learn(self._own_estimates.ended(container))
-        application = self.applications.get(container.id.application_id)
+        application = self._table.applications.get(container.id.application_id)
         if application is not None and application.is_ending:
-            self._retire_application(application)
+            self.retire(application)
 
     def _learn(self, report: JobReport | None) -> None:
         """Where nobody tells how long containers run and the order of those that wait may depend on it."""
-        settings = self._driver.queue.settings
+        settings = self.driver.queue.settings
         if report is not None and settings.ordering is not None and not settings.enabled:
-            self._driver.tell(JobsReported((report,)))
+            self.driver.tell(JobsReported((report,)))
 
-    def remove(self, container_id: ContainerId) -> None:
-        """The ResourceManager has the container's end: its record goes."""
-        container = self.containers.get(container_id)
-        if container is None or not container.is_done:
+    def retire(self, application: Application) -> None:
+        """Deletes an ending application's folders once its last container is done."""
+        if not self._table.retire(application, self._loop.time()):
             return
-        del self.containers[container_id]
-        application = self.applications.get(container_id.application_id)
-        if application is not None:
-            application.containers.discard(container_id)
-        self._gone.add(container_id, self._loop.time())
-
-    def _retire_application(self, application: Application) -> None:
-        """Deletes an ending application's folders once its last container is done; their records stay until told."""
-        if any(not self.containers[c].is_done for c in application.containers):
-            return
-        for container_id in sorted(application.containers):
-            if self.containers[container_id].is_reported:
-                self.remove(container_id)
-        del self.applications[application.id]
-        self._localizer.application_ended(application.user, application.id)
-        self._on_application_ended(application.id)
-        self._deletion.application_ended(application.user, application.id)
+        self._parts.localizer.application_ended(application.user, application.id)
+        self._news.application_ended(application.id)
+        self._parts.deletion.application_ended(application.user, application.id)
         log.info("%s is over on this node", application.id)

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from nm.containers.container import Container
-from nm.containers.executor import Executor, ProcessSpec
+from nm.containers.executor import ProcessSpec
+from nm.containers.parts import NodeParts
 from nm.containers.states import Stage
 from nm.launch.context import BadLaunchContext
-from nm.launch.prepare import NodeIdentity, prepare
+from nm.launch.prepare import prepare
 from nm.localizer.localizer import Localized
 from nm.node_queue import HeldStarts
-from nm.resources.deletion import Deletion
-from nm.resources.directories import NodeDirectories, NoUsableDisk, delete_tree
-from nm.resources.gpus import GPU, Gpus
+from nm.resources.directories import NoUsableDisk, delete_tree
+from nm.resources.gpus import GPU
 from nm.resources.processes import ContainerProcess
-from nm.resources.start_pacer import StartPacer
 from yaqd.model import ContainerId, ContainerType
 
 log = logging.getLogger(__name__)
@@ -36,24 +35,9 @@ class Abandoned(Exception):
 
 
 class Launcher:
-    def __init__(
-        self,
-        *,
-        gpus: Gpus,
-        directories: NodeDirectories,
-        deletion: Deletion,
-        executor: Executor,
-        identity: Callable[[], NodeIdentity],
-        in_thread: InThread,
-        pacer: StartPacer,
-    ) -> None:
-        self._gpus = gpus
-        self._directories = directories
-        self._deletion = deletion
-        self._executor = executor
-        self._identity = identity
+    def __init__(self, parts: NodeParts, in_thread: InThread) -> None:
+        self._parts = parts
         self._in_thread = in_thread
-        self._pacer = pacer
         #: files of waiting containers, written or being written; None: it could not be done
         self._ahead: dict[ContainerId, asyncio.Task[ProcessSpec | None]] = {}
         #: name and IP address of this node, once asked for
@@ -67,26 +51,26 @@ class Launcher:
     async def launch(self, container: Container, localized: Localized) -> ContainerProcess:
         """Raises OSError, BadLaunchContext, LaunchFailed, NoUsableDisk and NotEnoughGpus; Abandoned where the container
         was killed before there was a process."""
-        if gpus := self._gpus.assign(container.id, container.grant.resource):
+        if gpus := self._parts.gpus.assign(container.id, container.grant.resource):
             log.info("%s has GPUs %s", container.id, ", ".join(map(str, gpus)))
         if self._address is None:
-            self._address = await self._in_thread(partial(_address_of, self._identity().host))
+            self._address = await self._in_thread(partial(_address_of, self._parts.identity().host))
         ahead = self._ahead.pop(container.id, None)
         spec = None
         if ahead is not None:
             spec = ahead.result() if ahead.done() else await ahead
-            if gpus or (container.folders is not None and not self._directories.has(container.folders)):
+            if gpus or (container.folders is not None and not self._parts.directories.has(container.folders)):
                 spec = None
         if spec is None:
             spec = await self._in_thread(self._preparation(container, localized))
         await self._await_turn(container, spec)
         try:
-            process = await self._executor.launch(spec)
+            process = await self._parts.executor.launch(spec)
         except BaseException:
-            self._pacer.over(container.id)
+            self._parts.pacer.over(container.id)
             raise
-        self._pacer.started(container.id, process.pid)
-        process.exited.add_done_callback(lambda exited: self._pacer.over(container.id))
+        self._parts.pacer.started(container.id, process.pid)
+        process.exited.add_done_callback(lambda exited: self._parts.pacer.over(container.id))
         container.address = self._address
         return process
 
@@ -95,24 +79,24 @@ class Launcher:
             loop = asyncio.get_running_loop()
             container.held_since = since = loop.time()
             try:
-                await self._pacer.turn(container.id)
+                await self._parts.pacer.turn(container.id)
             finally:
                 container.held_since = None
                 if not container.started_at:  # else it has run before, and that counts as running
                     container.held_s = loop.time() - since
         if container.stage is Stage.ABORTING:
-            self._pacer.over(container.id)
+            self._parts.pacer.over(container.id)
             if not container.started_at and container.folders is not None:
                 await self._in_thread(partial(_delete_all, container.folders.log_dirs))
             raise Abandoned
 
     def held(self) -> HeldStarts:
         """Programs whose start is held."""
-        return self._pacer.held()
+        return self._parts.pacer.held()
 
     def hurry(self, container_id: ContainerId) -> None:
         """It is to end: its program, if it is held, need not wait for its turn any more."""
-        self._pacer.over(container_id)
+        self._parts.pacer.over(container_id)
 
     async def given_up(self, container: Container) -> None:
         """The container is over. Where it was prepared in vain: returns when its empty logs are gone again."""
@@ -130,11 +114,11 @@ class Launcher:
 
     def _preparation(self, container: Container, localized: Localized) -> Callable[[], ProcessSpec]:
         """Raises NoUsableDisk."""
-        if container.folders is not None and not self._directories.has(container.folders):
-            self._deletion.container_ended(container.folders)  # a disk has gone bad since they were chosen
+        if container.folders is not None and not self._parts.directories.has(container.folders):
+            self._parts.deletion.container_ended(container.folders)  # a disk has gone bad since they were chosen
             container.folders = None
         if container.folders is None:
-            container.folders = self._directories.folders(container.grant.user, container.id)
+            container.folders = self._parts.directories.folders(container.grant.user, container.id)
         return partial(
             prepare,
             container_id=str(container.id),
@@ -144,8 +128,8 @@ class Launcher:
             folders=container.folders,
             links=localized.links,
             localization=container.localization,
-            devices=self._gpus.environment(container.id),
-            node=self._identity(),
+            devices=self._parts.gpus.environment(container.id),
+            node=self._parts.identity(),
         )
 
 

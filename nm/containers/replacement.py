@@ -6,36 +6,30 @@ replacement is committed: on request, or by itself when the replacement fails.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from nm.containers.container import Container, LocalizationNote, LocalizationState, Previous
+from nm.containers.parts import Localizer
 from nm.containers.retries import Retries
 from nm.containers.states import Event, Stage
 from nm.launch.context import LaunchContext, LocalResource
 from nm.launch.prepare import make_links
 from nm.localizer.localizer import LocalizationFailed, Localized
 from nm.resources.directories import NoUsableDisk
-from yaqd.model import ApplicationId, ContainerId
+from yaqd.model import ContainerId
 
 log = logging.getLogger(__name__)
 
 _OVER: Final = (Stage.COMPLETING, Stage.DONE)
 
 
-class Fetcher(Protocol):
-    async def localize(
-        self, user: str, application: ApplicationId, resources: Iterable[LocalResource]
-    ) -> Localized: ...
-    def release(self, localized: Localized) -> None: ...
-
-
 class Replacements:
     def __init__(
         self,
         *,
-        localizer: Fetcher,
+        localizer: Localizer,
         holds: dict[ContainerId, Localized],
         spawn: Callable[[Container, Coroutine[Any, Any, None]], None],
         handle: Callable[[Container, Event], None],

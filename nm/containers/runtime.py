@@ -10,11 +10,14 @@ from typing import Final
 from nm.containers.application import Application
 from nm.containers.container import Container, ContainerGrant
 from nm.containers.course import ContainerCourse
-from nm.containers.states import Event, Stage
+from nm.containers.parts import ContainerNews, NodeParts, RuntimeLimits
+from nm.containers.states import Stage
+from nm.containers.table import ContainerTable
 from nm.launch.context import LaunchContext
 from nm.node_queue import (
     CapacityChanged,
     HeldStarts,
+    NodeQueue,
     NodeQueueSettings,
     NodeQueueSnapshot,
     NodeQueueStatistics,
@@ -31,18 +34,33 @@ from yaqd.model import ApplicationId, ContainerId, ContainerType, ExitStatus, Re
 _BEYOND_MAX: Final = 1000
 
 
-class ContainerRuntime(ContainerCourse):
+class ContainerRuntime:
+    def __init__(self, queue: NodeQueue, parts: NodeParts, limits: RuntimeLimits, news: ContainerNews) -> None:
+        self.gpus = parts.gpus
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._table = ContainerTable()
+        self.containers: Mapping[ContainerId, Container] = self._table.containers
+        self.applications: Mapping[ApplicationId, Application] = self._table.applications
+        self._course = ContainerCourse(self._table, queue, parts, limits, news)
+        self._driver = self._course.driver
+        self.replacements = self._course.replacements
+        self._is_stopping = False
+
     def accept(self, grant: ContainerGrant, launch: LaunchContext) -> Container:
         """Takes a container on and returns at once. The caller has checked that the id is new."""
-        application = self.applications.get(grant.container_id.application_id)
-        if application is None:
-            application = Application(grant.container_id.application_id, grant.user, launch.acls)
-            self.applications[application.id] = application
-        container = Container(grant, launch, self._retries(launch), accepted_at=self._loop.time())
-        application.containers.add(container.id)
-        self.containers[container.id] = container
-        self._handle(container, Event.START)
+        container = Container(grant, launch, self._course.retries(launch), accepted_at=self._loop.time())
+        self._table.add(container)
+        self._course.start(container)
         return container
+
+    def kill(self, container_id: ContainerId, status: ExitStatus, reason: str) -> None:
+        """Ends a container, whatever it is doing; the first reason given is the one reported."""
+        self._course.kill(container_id, status, reason)
+
+    def remove(self, container_id: ContainerId) -> None:
+        """The ResourceManager has the container's end: its record goes."""
+        self._table.remove(container_id, self._loop.time())
 
     def refusal(self, grant: ContainerGrant) -> str | None:
         """Why this container is not taken on at present; None: it is. Never for want of places where it is a master,
@@ -61,9 +79,8 @@ class ContainerRuntime(ContainerCourse):
     def _fits(self, newcomer: Resource) -> bool:
         """Beside all that is here and not over, running or not."""
         capacity, wanted, number = self._driver.queue.capacity, newcomer, 0
-        for container in self.containers.values():
-            if not container.is_done:
-                wanted, number = wanted + container.grant.resource, number + 1
+        for container in self._table.unfinished():
+            wanted, number = wanted + container.grant.resource, number + 1
         # what needs no memory still takes some of this daemon's
         return number < capacity.memory_mb and wanted.fits_in(capacity)
 
@@ -81,11 +98,11 @@ class ContainerRuntime(ContainerCourse):
         application.is_ending = True
         for container_id in sorted(application.containers):
             self.kill(container_id, ExitStatus.KILLED_AFTER_APP_COMPLETION, "Container killed: its application ended.")
-        self._retire_application(application)
+        self._course.retire(application)
 
     def was_here(self, container_id: ContainerId) -> bool:
         """Whether the container ended on this node not long ago."""
-        return self._gone.has(container_id, self._loop.time())
+        return self._table.was_here(container_id, self._loop.time())
 
     def is_running(self, container_id: ContainerId) -> bool:
         """Also of an id that was read from a text."""
@@ -94,7 +111,7 @@ class ContainerRuntime(ContainerCourse):
 
     def spelled(self, container_id: ContainerId) -> Container | None:
         """The container here whose id prints like this one."""
-        return self.containers.get(container_id) or self.containers.get(container_id.counted_down)
+        return self._table.spelled(container_id)
 
     def queue_statistics(self) -> NodeQueueStatistics:
         return self._driver.queue.statistics()
@@ -109,7 +126,7 @@ class ContainerRuntime(ContainerCourse):
 
     def held_starts(self) -> HeldStarts:
         """Containers that have had their turn, whose programs wait for a processor."""
-        return self._launcher.held()
+        return self._course.held()
 
     @property
     def queue_settings(self) -> NodeQueueSettings:
@@ -146,20 +163,14 @@ class ContainerRuntime(ContainerCourse):
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
         """The ResourceManager answered a heartbeat that carried these ends."""
         for container_id in container_ids:
-            container = self.containers.get(container_id)
-            if container is not None and container.is_done:
-                container.is_reported = True
-                if container_id.application_id not in self.applications:
-                    self.remove(container_id)
+            self._table.reported(container_id, self._loop.time())
 
     def validate(self) -> None:
         """Raises AssertionError when the records contradict each other; tests call it."""
-        self._driver.queue.validate()
-        self.gpus.validate({c.id for c in self.containers.values() if not c.is_done})
+        self._course.validate()
         stages = (Stage.RUNNING, Stage.KILLING, Stage.REPLACING)
         running = {c.id for c in self.containers.values() if c.stage in stages}
         assert all(self.containers[c].process is not None for c in running)
-        assert not self._localized.keys() - {c.id for c in self.containers.values() if not c.is_done}
         for application in self.applications.values():
             assert application.containers <= self.containers.keys(), application
 
@@ -175,6 +186,4 @@ class ContainerRuntime(ContainerCourse):
                 ExitStatus.KILLED_BY_RESOURCEMANAGER,
                 "Container killed: its NodeManager is shutting down.",
             )
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        self._driver.stop()
+        await self._course.over()
