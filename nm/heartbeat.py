@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from nm.containers.container import Container, ContainerGrant, wire_enum
 from nm.containers.runtime import ContainerRuntime
-from nm.containers.service import NodeRegistration
 from nm.logs.aggregation.reports import LogReports
 from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
 from nm.node_queue_wire import NodeQueueCommands, queue_pb, wait_ms
+from nm.registration import NodeRegistration
+from nm.settings import NodeSettings
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -25,7 +26,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ResourceTracker
-from yaqd.security import ContainerTokenSecrets, MasterKey, VerifierKeys, check_container_password
+from yaqd.security import ContainerTokenSecrets, MasterKey, check_container_password
 
 log = logging.getLogger(__name__)
 
@@ -76,54 +77,48 @@ class NodeReadings:
     health: Callable[[], NodeHealth]
     node: Callable[[], Utilization]
     containers: Callable[[], Utilization]
+    logs: LogReports
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatNews:
+    """What the rest of the node hears from the heartbeat."""
+
+    #: when the ResourceManager read its files last, epoch ms: the node reads its own again
+    files_read: Callable[[int], None]
+    registered: Callable[[], Awaitable[None]]
+    #: once, of the first attempt to register: why nothing came of it
+    unanswered: Callable[[str], None]
+    #: why the node must end
+    shutdown: Callable[[str], None]
 
 
 class Heartbeat:
     def __init__(
         self,
         client: RpcClient,
-        *,
         runtime: ContainerRuntime,
         registration: NodeRegistration,
+        settings: NodeSettings,
+        *,
         web_port: int,
-        resource: Resource,
-        nm_keys: VerifierKeys,
-        container_keys: VerifierKeys,
         readings: NodeReadings,
-        log_reports: LogReports,
-        is_out_of_turn: bool,
-        waits_for_resources: bool,
-        queue_max_length: int,
-        own_queue_settings: NodeQueueSettings,
-        on_files_read: Callable[[int], None],
-        on_registered: Callable[[], Awaitable[None]],
-        on_unanswered: Callable[[str], None],
-        on_shutdown: Callable[[str], None],
+        news: HeartbeatNews,
     ) -> None:
-        """`waits_for_resources`: a container beyond what is free waits here, so some can be sent ahead.
-
-        `own_queue_settings` hold under a ResourceManager that knows nothing of node queues. `on_files_read` is told
-        when one read its files again, so that the node does the same. `on_unanswered` is told once, of the first
-        attempt to register, why nothing came of it.
-        """
         self._client = client
         self._runtime = runtime
         self._registration = registration
+        self._container_tokens = ContainerTokenSecrets(registration.container_keys)
+        self._settings = settings
         self._web_port = web_port
-        self._resource = resource
-        self._nm_keys = nm_keys
-        self._container_keys = container_keys
-        self._container_tokens = ContainerTokenSecrets(container_keys)
         self._readings = readings
-        self._log_reports = log_reports
-        self._is_out_of_turn = is_out_of_turn
-        self._waits_for_resources = waits_for_resources
-        self._queue_orders = NodeQueueCommands(max_length=queue_max_length)
-        self._own_queue_settings = own_queue_settings
-        self._on_files_read = on_files_read
-        self._on_registered = on_registered
-        self._on_unanswered: Callable[[str], None] | None = on_unanswered
-        self._on_shutdown = on_shutdown
+        self._news = news
+        #: as the ResourceManager told last
+        self._resource = settings.resource
+        self._queue_orders = NodeQueueCommands(max_length=settings.queue_max_length)
+        #: under a ResourceManager that knows nothing of node queues
+        self._own_queue_settings = settings.queue_settings
+        self._is_unanswered_told = False
         self._due = asyncio.Event()
         self._response_id = 0
         self._interval_s = _DEFAULT_INTERVAL_S
@@ -132,7 +127,7 @@ class Heartbeat:
 
     def notify(self) -> None:
         """Something happened that the ResourceManager waits for: the next heartbeat goes out now."""
-        if self._is_out_of_turn:
+        if self._settings.out_of_turn_heartbeats:
             self._due.set()
 
     def change_own_queue(self, settings: NodeQueueSettings) -> None:
@@ -170,17 +165,17 @@ class Heartbeat:
             except (RpcError, RemoteException) as error:
                 delay = next(delays)
                 log.warning("cannot register with the ResourceManager, trying again in %.1f s: %s", delay, error)
-                if self._on_unanswered is not None:
-                    self._on_unanswered(str(error))
-                    self._on_unanswered = None
+                if not self._is_unanswered_told:
+                    self._is_unanswered_told = True
+                    self._news.unanswered(str(error))
                 await asyncio.sleep(delay)
                 continue
             if response.nodeAction == server.SHUTDOWN:
-                self._on_shutdown(f"the ResourceManager refuses this node: {response.diagnostics_message}")
+                self._news.shutdown(f"the ResourceManager refuses this node: {response.diagnostics_message}")
                 return False
-            self._on_unanswered = None
+            self._is_unanswered_told = True
             self._registered(response)
-            await self._on_registered()
+            await self._news.registered()
             return True
 
     def _registration_request(self) -> server.RegisterNodeManagerRequest:
@@ -194,9 +189,9 @@ class Heartbeat:
         request.container_statuses.extend(c.registration_pb() for c in self._runtime.containers.values())
         request.runningApplications.extend(map(convert.application_id_pb, self._runtime.applications))
         request.nodeStatus.CopyFrom(self._node_status([]))
-        request.log_aggregation_reports_for_apps.extend(self._log_reports.latest())
+        request.log_aggregation_reports_for_apps.extend(self._readings.logs.latest())
         request.yaq_capabilities.understands.extend(CAPABILITIES)
-        if self._waits_for_resources:
+        if self._settings.queue_by_resources:
             request.yaq_capabilities.understands.extend((YAQ_QUEUE, MASTER_ROOMS))
             request.yaq_capabilities.queue_max = self._queue_orders.max_length
         return request
@@ -206,7 +201,7 @@ class Heartbeat:
         self._registration.rm_identifier = response.rm_identifier
         understood = response.yaq_capabilities.understands
         self._registration.counts_vcores = _COUNTS_VCORES in understood
-        self._registration.fills_queues = self._waits_for_resources and YAQ_QUEUE in understood
+        self._registration.fills_queues = self._settings.queue_by_resources and YAQ_QUEUE in understood
         # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
         self._runtime.order([SettingsChanged(self._own_queue_settings), MastersExpected()])
         self._response_id = 0
@@ -226,9 +221,9 @@ class Heartbeat:
 
     def _take_keys(self, response: server.RegisterNodeManagerResponse | server.NodeHeartbeatResponse) -> None:
         if response.HasField("container_token_master_key"):
-            self._container_keys.set_current(MasterKey.from_pb(response.container_token_master_key))
+            self._registration.container_keys.set_current(MasterKey.from_pb(response.container_token_master_key))
         if response.HasField("nm_token_master_key"):
-            self._nm_keys.set_current(MasterKey.from_pb(response.nm_token_master_key))
+            self._registration.nm_keys.set_current(MasterKey.from_pb(response.nm_token_master_key))
 
     # Heartbeats -------------------------------------------------------------------------------------------------------
 
@@ -239,7 +234,7 @@ class Heartbeat:
             self._due.clear()
             increased = len(self._increased)
             ended = [c for c in self._runtime.containers.values() if c.is_done and not c.is_reported]
-            logs = self._log_reports.pending()
+            logs = self._readings.logs.pending()
             request = self._request(ended)
             request.log_aggregation_reports_for_apps.extend(logs)
             try:
@@ -252,14 +247,14 @@ class Heartbeat:
                 continue
             delays = _BACK_OFF.delays(random.random)
             if response.nodeAction == server.SHUTDOWN:
-                self._on_shutdown(f"the ResourceManager shuts this node down: {response.diagnostics_message}")
+                self._news.shutdown(f"the ResourceManager shuts this node down: {response.diagnostics_message}")
                 return False
             if response.nodeAction == server.RESYNC:
                 log.warning("the ResourceManager asks for a new registration: %s", response.diagnostics_message)
                 return True
             self._runtime.reported(c.id for c in ended)
             del self._increased[:increased]
-            self._log_reports.answered(logs)
+            self._readings.logs.answered(logs)
             self._carry_out(response)
             try:
                 async with asyncio.timeout(self._interval_s):
@@ -269,10 +264,10 @@ class Heartbeat:
 
     def _request(self, ended: list[Container]) -> server.NodeHeartbeatRequest:
         request = server.NodeHeartbeatRequest(node_status=self._node_status(ended))
-        if self._container_keys.current is not None:
-            request.last_known_container_token_master_key.CopyFrom(self._container_keys.current.to_pb())
-        if self._nm_keys.current is not None:
-            request.last_known_nm_token_master_key.CopyFrom(self._nm_keys.current.to_pb())
+        if self._registration.container_keys.current is not None:
+            request.last_known_container_token_master_key.CopyFrom(self._registration.container_keys.current.to_pb())
+        if self._registration.nm_keys.current is not None:
+            request.last_known_nm_token_master_key.CopyFrom(self._registration.nm_keys.current.to_pb())
         return request
 
     def _node_status(self, ended: list[Container]) -> server.NodeStatus:
@@ -350,7 +345,7 @@ class Heartbeat:
             if runtime.free_for_masters() is not None and response.yaq_orders.HasField("masters"):
                 self.notify()  # there may be room already
             if response.yaq_orders.HasField("files_read_ms"):
-                self._on_files_read(response.yaq_orders.files_read_ms)
+                self._news.files_read(response.yaq_orders.files_read_ms)
         if response.HasField("container_queuing_limit") and response.container_queuing_limit.max_queue_length >= 0:
             runtime.limit_opportunistic(response.container_queuing_limit.max_queue_length)
         for message in response.containers_to_cleanup:

@@ -8,15 +8,15 @@ import math
 from collections.abc import Callable
 
 from nm.amrm_proxy.messages import milliseconds
-from nm.containers.service import NodeRegistration
 from nm.distributed import Place
+from nm.registration import NodeRegistration
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.model.values import value
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.security import ContainerTokenSecrets, NMTokenSecrets, VerifierKeys
+from yaqd.security import ContainerTokenSecrets, NMTokenSecrets
 
 
 @value()
@@ -31,23 +31,17 @@ class Payer:
 
 
 class ProxyMint:
-    def __init__(
-        self,
-        container_keys: VerifierKeys,
-        nm_keys: VerifierKeys,
-        registration: NodeRegistration,
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._containers = ContainerTokenSecrets(container_keys)
-        self._nodes = NMTokenSecrets(nm_keys)
-        self._nm_keys = nm_keys
+    def __init__(self, registration: NodeRegistration, now_ms: Callable[[], int]) -> None:
+        self._containers = ContainerTokenSecrets(registration.container_keys)
+        self._nodes = NMTokenSecrets(registration.nm_keys)
         self._registration = registration
         self._now_ms = now_ms
 
     @property
     def nm_key_id(self) -> int | None:
         """Of the key that NMTokens are signed with now."""
-        return self._nm_keys.current.key_id if self._nm_keys.current is not None else None
+        current = self._registration.nm_keys.current
+        return current.key_id if current is not None else None
 
     @property
     def tells_more(self) -> bool:

@@ -8,11 +8,10 @@ from nm.amrm_proxy.mint import ProxyMint
 from nm.amrm_proxy.proxy import AmrmProxy
 from nm.amrm_proxy.session import Estimates
 from nm.amrm_proxy.settings import ProxySettings
-from nm.containers.service import NodeRegistration
+from nm.registration import NodeRegistration
 from yaqd.config import Configuration
 from yaqd.ipc import server_limits
 from yaqd.proto.protocols import ApplicationMasterProtocol
-from yaqd.security import VerifierKeys
 
 _FOLDER = "amrmproxy"
 
@@ -23,15 +22,13 @@ def make_proxy(
     local_dir: Path,
     host: str,
     registration: NodeRegistration,
-    container_keys: VerifierKeys,
-    nm_keys: VerifierKeys,
     estimates: Estimates,
 ) -> AmrmProxy | None:
     """Not started; None where the configuration wants none. Raises ConfigError."""
     settings = ProxySettings.read(conf)
     if settings is None:
         return None
-    mint = ProxyMint(container_keys, nm_keys, registration, lambda: int(time.time() * 1000))
+    mint = ProxyMint(registration, lambda: int(time.time() * 1000))
     return AmrmProxy(
         settings,
         host=host,

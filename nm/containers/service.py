@@ -9,15 +9,16 @@ import logging
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nm.containers.container import Container, ContainerGrant
 from nm.containers.runtime import ContainerRuntime
 from nm.launch.context import BadLaunchContext, LaunchContext
+from nm.registration import NodeRegistration
 from nm.resources.directories import BadUser, checked_user
-from nm.shuffle.jobs import PLANS_MERGES, BadServiceData, ShuffleJob, ShuffleJobs
+from nm.shuffle.jobs import PLANS_MERGES, BadServiceData
+from nm.shuffle.node import NodeShuffle
 from yaqd.ipc import Caller, RemoteException, RpcServer
 from yaqd.ipc.errors import (
     InvalidAuxService,
@@ -26,7 +27,7 @@ from yaqd.ipc.errors import (
     NMNotYetReady,
     YarnError,
 )
-from yaqd.model import ContainerId, ExitStatus, NodeId
+from yaqd.model import ContainerId, ExitStatus
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -47,55 +48,31 @@ SHUFFLE_SERVICE = "mapreduce_shuffle"
 _SIGNALS = {1: signal.SIGQUIT, 2: signal.SIGTERM, 3: signal.SIGKILL}
 
 
-@dataclass(slots=True)
-class NodeRegistration:
-    """What the ResourceManager has said of itself; filled in by the heartbeat."""
-
-    #: this node as everybody names it
-    node_id: NodeId
-    #: -1 until the node is registered
-    rm_identifier: int = -1
-    #: the ResourceManager schedules virtual cores as well as memory
-    counts_vcores: bool = False
-    #: the ResourceManager gives this node containers to queue, and understands what is said of the queue
-    fills_queues: bool = False
-
-
 class ContainerService:
     def __init__(
         self,
-        *,
         runtime: ContainerRuntime,
         registration: NodeRegistration,
         nm_tokens: NMTokenSecrets,
-        container_tokens: ContainerTokenSecrets,
-        shuffle_jobs: ShuffleJobs,
-        shuffle_port: int,
+        shuffle: NodeShuffle,
+        *,
         refusal: Callable[[], str | None],
         on_updated: Callable[[ContainerId], None],
-        merger_metadata: Callable[[], Mapping[str, bytes]] = dict,
-        on_job: Callable[[ShuffleJob], None] = lambda _: None,
-        adopt: Callable[[server.ContainerTokenIdentifier, LaunchContext], LaunchContext] = lambda _, launch: launch,
-        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        adopt: Callable[[server.ContainerTokenIdentifier, LaunchContext], LaunchContext],
     ) -> None:
         """`refusal` returns why the node takes no containers at present, None when it does.
 
-        `on_updated` hears of grants that an application master has changed here, `on_job` of each job whose outputs
-        may lie here. `merger_metadata` is what is told of the merger. `adopt` returns the launch context
-        as it is to be carried out.
+        `on_updated` hears of grants that an application master has changed here. `adopt` returns the launch context as
+        it is to be carried out.
         """
         self._runtime = runtime
         self._registration = registration
         self._nm_tokens = nm_tokens
-        self._container_tokens = container_tokens
-        self._shuffle_jobs = shuffle_jobs
-        self._shuffle_port = shuffle_port
-        self._merger_metadata = merger_metadata
-        self._on_job = on_job
+        self._container_tokens = ContainerTokenSecrets(registration.container_keys)
+        self._shuffle = shuffle
         self._refusal = refusal
         self._on_updated = on_updated
         self._adopt = adopt
-        self._now_ms = now_ms
 
     def register(self, rpc: RpcServer) -> None:
         rpc.register(Protocol.startContainers, self.start_containers)
@@ -114,9 +91,9 @@ class ContainerService:
         if self._registration.rm_identifier < 0:
             raise NMNotYetReady("Rejecting new containers as NodeManager has not yet connected with ResourceManager")
         response = service.StartContainersResponse()
-        port = struct.pack(">i", self._shuffle_port)
+        port = struct.pack(">i", self._shuffle.service.port)
         response.services_meta_data.add(key=SHUFFLE_SERVICE, value=port)
-        for key, value in self._merger_metadata().items():
+        for key, value in self._shuffle.merger_metadata().items():
             response.services_meta_data.add(key=key, value=value)
         if caller.token_identifier is not None:
             self._nm_tokens.attempt_started(caller.token_identifier)
@@ -208,7 +185,7 @@ class ContainerService:
             token,
             caller=convert.attempt_id(identifier.appAttemptId),
             rm_identifier=self._registration.rm_identifier,
-            now_ms=self._now_ms(),
+            now_ms=int(time.time() * 1000),
         )
         try:
             checked_user(token.appSubmitter)
@@ -247,7 +224,7 @@ class ContainerService:
         plans_merges = launch.environment.get(PLANS_MERGES) == "1"
         for data in launch.service_data.values():
             application = grant.container_id.application_id
-            self._on_job(self._shuffle_jobs.add(application, grant.user, data, plans_merges=plans_merges))
+            self._shuffle.job_came(self._shuffle.jobs.add(application, grant.user, data, plans_merges=plans_merges))
 
     def _owned(
         self, message: common.ContainerId, identifier: server.NMTokenIdentifier, *, was_stopped_ok: bool

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -54,8 +55,9 @@ async def test_a_fault_of_ours_fails_the_container_and_nothing_else(
     def broken() -> NodeIdentity:
         raise RuntimeError("broken on purpose")
 
+    launcher = node.runtime._course._launcher
     with monkeypatch.context() as patch:
-        patch.setattr(node.runtime._launcher, "_identity", broken)
+        patch.setattr(launcher, "_parts", replace(launcher._parts, identity=broken))
         await master.run(container_id(1), launch_context("true"))
         end = await rm.end_of(container_id(1))
     assert end.exit_status == ExitStatus.INVALID and "broken on purpose" in end.diagnostics

@@ -326,7 +326,7 @@ async def test_a_kill_while_it_is_prepared_waits_for_no_turn_and_nothing_is_star
 async def test_where_nobody_can_say_how_busy_it_is_nothing_is_held_and_nothing_breaks(
     rm: FakeResourceManager, busy_node: NodeManager
 ) -> None:
-    pacer = busy_node.runtime._launcher._pacer
+    pacer = busy_node.runtime._course._launcher._parts.pacer
     busy_s, fails = pacer._busy_s, False
 
     def fallible() -> float:
