@@ -83,7 +83,7 @@ def test_a_container_that_had_a_task_when_it_came_up_or_later_is_none_of_those()
     drive.allocate("c0")
     drive(ev.TaskRequested("c0"))
     assert drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))[0] == ev.GiveExit("c0")
-    assert drive.machine.take_without_task() == []
+    assert drive.machine.held.take_without_task() == []
 
     drive = Driver(mapreduce(2, 1, slow_start=1.0))
     drive.allocate("c0")
@@ -94,7 +94,7 @@ def test_a_container_that_had_a_task_when_it_came_up_or_later_is_none_of_those()
     reduce = AttemptId(1, 0, 0)
     assert drive(ev.AttemptSucceeded(AttemptId(0, 1, 0))) == [ev.GiveTask("c1", reduce), ev.GiveExit("c0")]
     assert ev.GiveExit("c1") in drive(ev.AttemptSucceeded(reduce))
-    assert drive.machine.take_without_task() == []
+    assert drive.machine.held.take_without_task() == []
 
 
 @pytest.mark.parametrize(("headroom_mb", "goes_back"), [(0, True), (1024, False)])

@@ -162,7 +162,7 @@ def test_a_job_gives_a_container_back_for_a_merger_if_the_cluster_is_full(
     held: int, headroom: Resource, lent: int
 ) -> None:
     machine = JobMachine(DagSpec((VertexSpec("map", 20, SIZE, 10),)))
-    machine.to_lend = 1
+    machine.held.to_lend = 1
     names = [f"m{index}" for index in range(held)]
     for name in names:
         machine.handle(allocated(name, 10), 0.0)

@@ -29,6 +29,6 @@ def validate(machine: JobMachine) -> None:
     for container in machine.containers.values():
         if container.attempt is not None:
             assert container.attempt.live and container.attempt.container == container.id
-        assert (container.id in machine._idle) == (container.state is ContainerState.IDLE)
+        assert (container.id in machine.held._idle) == (container.state is ContainerState.IDLE)
     for ask in machine.asks():
         assert ask.count > 0

@@ -7,32 +7,37 @@ from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.left import stages_left
 from tez_adapter.core.records import Attempt, Completion, Container, Vertex
+from tez_adapter.core.state_changes import StateChanges
 from tez_adapter.core.states import JobState, TaskState
+from yaqd.model import Resource
 from yaqd.policies.queueing.left import StageLeft
 
 
 class JobRecords:
-    """Only the machine, which is one, changes anything here."""
+    """Only the machine and its parts change anything here."""
 
     def __init__(self, spec: DagSpec) -> None:
         self.spec = spec
         self.state = JobState.RUNNING
         self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
         self.containers: dict[str, Container] = {}
-        self._counted = Counted()
-        self._demand = Demand(spec, self.vertices, self.containers, self._counted)
+        self.counted = Counted()
+        #: what the ResourceManager says that the job could have beyond what it has; None: nothing yet
+        self.headroom: Resource | None = None
+        self.demand = Demand(spec, self.vertices, self.containers, self.counted)
+        self.changes = StateChanges(self.vertices)
 
     def asks(self) -> list[Ask]:
         """Every row that the ResourceManager should know, in a fixed order."""
-        return self._demand.asks() if self.state is JobState.RUNNING else []
+        return self.demand.asks() if self.state is JobState.RUNNING else []
 
     def wanted(self) -> tuple[int, ...]:
         """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
-        return self._demand.wanted() if self.state is JobState.RUNNING else ()
+        return self.demand.wanted() if self.state is JobState.RUNNING else ()
 
     def left(self, now: float) -> tuple[StageLeft, ...]:
         """What is still to do, by stage."""
-        return stages_left(self.vertices, self._demand.sources, now) if self.state is JobState.RUNNING else ()
+        return stages_left(self.vertices, self.demand.sources, now) if self.state is JobState.RUNNING else ()
 
     def progress(self) -> float:
         """0..1, every vertex weighing the same."""
@@ -49,17 +54,17 @@ class JobRecords:
 
     def inputs(self, vertex: int) -> int:
         """How many source tasks feed one task of the vertex."""
-        return sum(self.vertices[e.source].spec.tasks for e in self._demand.sources[vertex])
+        return sum(self.vertices[e.source].spec.tasks for e in self.demand.sources[vertex])
 
     def given_up_for(self, vertex: int) -> list[int]:
         """Which tasks of its source the vertex has to do without."""
-        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        edges = self.demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
         sources = [self.vertices[edge.source] for edge in edges]
         return [t.id.task for v in sources if v.given_up for t in v.tasks if t.state is TaskState.FAILED]
 
     def outputs_for(self, vertex: int) -> list[Completion]:
         """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
-        edges = self._demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
+        edges = self.demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
         return self.vertices[edges[0].source].completions if edges else []
 
     def live_attempts(self) -> Iterator[Attempt]:

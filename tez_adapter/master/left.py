@@ -40,7 +40,7 @@ class WorkLeft:
     def news(self) -> pb.JobLeft | None:
         """For the ResourceManager, and from now on taken as told; None: nothing has changed since it was."""
         now = self._clock()
-        self._untold += filter(None, map(self._id_of, self._machine.take_without_task()))
+        self._untold += filter(None, map(self._id_of, self._machine.held.take_without_task()))
         if not self._untold and self._told is not None and now - self._told_at < _GOOD_FOR_S:
             return None
         state = tuple((vertex.done, len(vertex.running)) for vertex in self._machine.vertices)

@@ -212,7 +212,7 @@ class Merging:
         elif self._feed.pending and not self._of_nodes() and not self._mergerless(_PLACE):
             own.want(self._own_count(), self._machine)
         if not own.wanted:
-            self._machine.to_lend = 0
+            self._machine.held.to_lend = 0
 
     def _own_count(self) -> int:
         """The nodes are counted anew with each tick."""

@@ -56,7 +56,7 @@ class JobMergers:
         """The machine gives containers back for them where the cluster has no other room."""
         more = self._own.want(count)
         if more:
-            machine.to_lend += more
+            machine.held.to_lend += more
             log.info("no node has a merger: the job runs up to %d in containers of its own", count)
 
     def handle(self, event: ev.Event) -> bool:
