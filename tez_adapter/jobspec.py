@@ -6,7 +6,7 @@ are stored with their variables replaced, so that a container needs no site file
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -126,8 +126,8 @@ class JobSpec:
         return cls.parse(_read(path))
 
 
-def dump_splits(splits: list[dict[str, Any]]) -> bytes:
-    return json.dumps({"version": VERSION, "splits": splits}).encode()
+def dump_splits(splits: Sequence[dict[str, Any]]) -> bytes:
+    return json.dumps({"version": VERSION, "splits": list(splits)}).encode()
 
 
 def read_splits(path: Path) -> list[dict[str, Any]]:

@@ -238,7 +238,7 @@ def test_tasks_too_large_by_the_time_they_are_asked_for_fail_the_job_in_one_line
     cluster: Configuration, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as if the nodes that had room went between the submission and the registration
-    monkeypatch.setattr("tez_adapter.client.submit.too_large", lambda *_: None)
+    monkeypatch.setattr("tez_adapter.client.submission.too_large", lambda *_: None)
     script, source = write("wc.py", WORDCOUNT), write("in.txt", "a\n")
     result = run(cluster.with_overrides(HUGE), script, source, tmp_path / "out", reduces=1)
     assert result.state == "FAILED"
