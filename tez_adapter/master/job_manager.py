@@ -2,8 +2,7 @@
 
 Three sources of events: the ResourceManager's answers (`rm_link`), the tasks' calls (`umbilical`) and a clock.
 `dispatch` is the one way in and `_perform` the one way out. Files (committing output, history, staging) are
-touched in a thread, never on the event loop. The end of a job that failed or was killed does not wait for a file system
-that does not answer: the ResourceManager is told, and the files go later.
+touched in a thread, never on the event loop. What comes after the machine has finished is `ending`.
 """
 
 import asyncio
@@ -12,10 +11,9 @@ import logging
 import signal
 import time
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tez_adapter.background import in_background
 from tez_adapter.client.sizes import too_large
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
@@ -25,6 +23,7 @@ from tez_adapter.core.states import JobState
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.master.access import JobAccess
 from tez_adapter.master.ended import JobEnd
+from tez_adapter.master.ending import Ending
 from tez_adapter.master.granted import Granted
 from tez_adapter.master.left import WorkLeft
 from tez_adapter.master.nm_links import NodeLinks
@@ -40,8 +39,8 @@ from tez_adapter.merging.settings import unmerged_summary
 from yaqd.config import Configuration
 from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
-from yaqd.model import ContainerId, FinalApplicationStatus, NodeId
-from yaqd.model.endings import without_middle
+from yaqd.ipc.tasks import TaskSet
+from yaqd.model import ContainerId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import job_pb2 as job
 from yaqd.proto import yarn_service_pb2 as pb
@@ -51,18 +50,8 @@ log = logging.getLogger(__name__)
 
 _TICK_S = 0.25
 _RM_RETRY_S = 1.0
-_DRAIN_S = 2.0
-#: how long the end of a job that did not succeed waits for its files, and how long they are waited for after that
-_CLEANED_BY_S = 2.0
-_CLEANED_LATER_S = 300.0
-_DIAGNOSTICS_CHARS_MAX = 20_000
 #: kept for clients, which ask several times a second
 _NOTICES_MAX = 20
-_FINAL = {
-    JobState.SUCCEEDED: FinalApplicationStatus.SUCCEEDED,
-    JobState.FAILED: FinalApplicationStatus.FAILED,
-    JobState.KILLED: FinalApplicationStatus.KILLED,
-}
 
 
 class ApplicationMaster:
@@ -78,17 +67,9 @@ class ApplicationMaster:
         self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
         self._granted = Granted()
         self._left = WorkLeft(self.machine, time.monotonic, self._granted.find)
-        #: the machine's, unless committing failed after it
-        self.state = JobState.RUNNING
-        self._diagnostics = ""
         #: for clients, the latest of so many
         self._notices: deque[str] = deque(maxlen=_NOTICES_MAX)
         self._notices_total = 0
-        self._dismissal: asyncio.Task[None] | None = None
-        #: another attempt of this application will run the job
-        self._is_replaced = False
-        #: there will be none: the ResourceManager knows how the application ended
-        self._is_closed = False
         self._started_ms = int(time.time() * 1000)
 
     # ---- the course of things
@@ -100,7 +81,6 @@ class ApplicationMaster:
         self._finished: asyncio.Future[None] = loop.create_future()
         self._server = job_server(self._credentials, self._environ)
         self._umbilical = Umbilical(self._server, self, self._outputs)
-        await self._server.start()
         self._nodes = NodeLinks(
             str(self._container.attempt_id),
             on_failure=self.dispatch,
@@ -109,11 +89,13 @@ class ApplicationMaster:
         )
         self._merging = self._make_merging()
         self._rm = self._make_rm_link()
+        self._ending = self._make_ending()
+        await self._server.start()
         self._launch = TaskLaunch(
             self.spec, self.conf, self._credentials, self._server.address, self._output.shared_folder
         )
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._dismiss, f"signal {number}")
+            loop.add_signal_handler(number, self._ending.dismiss, f"signal {number}")
         try:
             await self._converse()
             return self.state
@@ -126,32 +108,25 @@ class ApplicationMaster:
 
     async def _converse(self) -> None:
         host, port = self._server.address
-        former = await asyncio.wrap_future(in_background(self._output.former_end))
+        former = await self._ending.former()
         if former is not None:
             await self._rm.register(host, port, "")
-            await self._tell_end(former)
-            await self._remove_staging()
-            self.state = former.state
+            await self._ending.repeat(former)
             return
-        self._setup = asyncio.wrap_future(in_background(self._output.setup))
-        setup = asyncio.create_task(self._note_failure(self._setup, "cannot prepare the output"))
-        registered = await self._rm.register(host, port, "")
-        log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
-        heartbeats = asyncio.create_task(self._heartbeats())
-        ticks = asyncio.create_task(self._ticks())
-        try:
+        async with TaskSet() as tasks:
+            setup = tasks.start(self._ending.prepare())
+            registered = await self._rm.register(host, port, "")
+            log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)
+            heartbeats = tasks.start(self._heartbeats())
+            tasks.start(self._ticks())
             await asyncio.wait((setup, self._finished), return_when=asyncio.FIRST_COMPLETED)
             largest = convert.resource(registered.maximumCapability)
             problem = too_large(self.spec.kind, self.spec.reduces, self.conf, largest)
             if problem is not None and not self._finished.done():
-                self._fail(problem)
+                self._ending.fail(problem)
             self.dispatch(ev.Tick())
             await self._finished
-            await self._conclude(heartbeats)
-        finally:
-            for task in (heartbeats, ticks, setup):
-                task.cancel()
-            await asyncio.gather(heartbeats, ticks, setup, return_exceptions=True)
+            await self._ending.conclude(heartbeats)
 
     async def _heartbeats(self) -> None:
         """An RM that is away is waited for: the tasks go on meanwhile."""
@@ -163,34 +138,17 @@ class ApplicationMaster:
                 await self._rm.run()
             except InvalidResourceRequest as error:
                 # the largest node has gone: waiting might help, asking again does not
-                self._fail(f"the ResourceManager refuses what the job asks for: {error.message}")
+                self._ending.fail(f"the ResourceManager refuses what the job asks for: {error.message}")
                 return
             except (RemoteException, RpcAuthenticationError) as error:
-                self._dismiss(str(error))
+                self._ending.dismiss(str(error))
                 return
             except RpcError as error:
                 if self._rm.silent_s() > patience_s:
-                    self._dismiss(f"no ResourceManager for {patience_s:g} s: {error}")
+                    self._ending.dismiss(f"no ResourceManager for {patience_s:g} s: {error}")
                     return
                 log.warning("%s", error)
                 await asyncio.sleep(max(0.0, _RM_RETRY_S - (loop.time() - began)))
-
-    def _dismiss(self, reason: str) -> None:
-        """This attempt is to end: because the application is over, or so that another attempt takes its place."""
-        log.warning("told to end: %s", reason)
-        if self._dismissal is None:
-            self._dismissal = asyncio.get_running_loop().create_task(self._end_early(reason))
-
-    async def _end_early(self, reason: str) -> None:
-        if await self._ask_closed():
-            self._is_closed = True
-        else:
-            # the next attempt needs the staging folder, and says how the job ended
-            self._is_replaced = True
-        self.dispatch(ev.KillRequested(f"killed ({reason})"))
-
-    async def _ask_closed(self) -> bool:
-        return await application_is_over(self.conf, self.spec.application_id, self.user)
 
     async def _ticks(self) -> None:
         while True:
@@ -199,86 +157,12 @@ class ApplicationMaster:
             if self._merging is not None:
                 self._merging.tick()
 
-    async def _note_failure(self, work: Awaitable[None], what: str) -> None:
-        try:
-            await work
-        except Exception as error:
-            log.exception("%s", what)
-            self._fail(f"{what}: {error}")
-
-    def _fail(self, diagnostics: str) -> None:
-        if self.machine.state is JobState.RUNNING:
-            self.dispatch(ev.AbortRequested(diagnostics))
-        elif self.state is JobState.SUCCEEDED:
-            # every task is done, and yet there is no output
-            self.state, self._diagnostics = JobState.FAILED, diagnostics
-
-    async def _conclude(self, heartbeats: "asyncio.Task[None]") -> None:
-        """Output first, then the history, then the ResourceManager hears of it: who asks later finds all of it. The
-        staging folder last: until then another attempt may need it."""
-        if self.state is JobState.SUCCEEDED and not self._is_replaced:
-            await self._until_surely_wanted(heartbeats)
-        if self._is_replaced:
-            await self._nodes.drain(_DRAIN_S)
-            return
-        if self.state is JobState.SUCCEEDED:
-            commit = asyncio.to_thread(self._output.commit_noted, self._history())
-            await self._note_failure(commit, "cannot commit the output")
-        files = asyncio.create_task(self._note_failure(self._finish_files(), "cannot end the job's files"))
-        await asyncio.wait((files,), timeout=None if self.state is JobState.SUCCEEDED else _CLEANED_BY_S)
-        if not files.done():
-            log.warning("the file system does not answer: the ResourceManager is told before the job's files are gone")
-        is_late = not files.done()
-        await self._tell_end(JobEnd(self.state, self._diagnostics))
-        heartbeats.cancel()  # the ResourceManager knows no master of this job any more
-        removal = asyncio.create_task(self._remove_staging(files))
-        await asyncio.wait((removal,), timeout=_CLEANED_LATER_S)
-        if is_late:
-            log.info("the job's files are %s", "gone" if removal.done() else "left behind")
-
-    async def _until_surely_wanted(self, heartbeats: "asyncio.Task[None]") -> None:
-        """A ResourceManager that has not answered for long may have begun another attempt, whose output it would be."""
-        window_s = self.conf.get_duration_ms("yarn.app.mapreduce.am.job.committer.commit-window", minimum=1) / 1000
-        heard = asyncio.create_task(self._rm.hear(window_s))
-        await asyncio.wait((heard, heartbeats), return_when=asyncio.FIRST_COMPLETED)
-        heard.cancel()
-        if self._dismissal is not None:
-            await self._dismissal
-        if self._is_closed:
-            self.state, self._diagnostics = JobState.KILLED, "killed before its output was committed"
-
-    async def _tell_end(self, end: JobEnd) -> None:
-        try:
-            await self._rm.finish(_FINAL[end.state], without_middle(end.diagnostics, _DIAGNOSTICS_CHARS_MAX), "")
-            self._is_closed = True
-        except (RemoteException, RpcError, TimeoutError) as error:
-            log.error("could not unregister: %s", error)
-            self._is_closed = self._is_closed or await self._ask_closed()
-        log.info("%s %s", self.spec.job_id, end.state)
-
-    async def _remove_staging(self, *after: "asyncio.Task[None]") -> None:
-        """Unless another attempt may come, which needs it."""
-        await asyncio.gather(*after)
-        if self._is_closed:
-            await asyncio.wrap_future(in_background(self._output.remove_staging))
-
-    async def _finish_files(self) -> None:
-        """Remove output that was not committed, write the history, note the end."""
-        if self.state is not JobState.SUCCEEDED:
-            await asyncio.wait((self._setup,))  # killed early: what it makes is to be removed after it
-            abort = asyncio.wrap_future(in_background(self._output.abort))
-            await self._note_failure(abort, "cannot remove the output")
-        await self._nodes.drain(_DRAIN_S)
-        lines = self._history()
-        end = JobEnd(self.state, self._diagnostics)
-        await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
-
-    def _history(self) -> list[dict[str, Any]]:
+    def _history(self, end: JobEnd) -> list[dict[str, Any]]:
         """As of now."""
         times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
         merging = self._merging
         shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
-        return list(self._record.history(self.state, **times, diagnostics=self._diagnostics, shuffle=shuffle))
+        return list(self._record.history(end.state, **times, diagnostics=end.diagnostics, shuffle=shuffle))
 
     # ---- one way in, one way out
 
@@ -320,7 +204,7 @@ class ApplicationMaster:
                 log.warning("hosts avoided: +%s -%s", decision.additions, decision.removals)
                 self._rm.blacklist(decision.additions, decision.removals)
             case ev.Finish():
-                self.state, self._diagnostics = decision.state, decision.diagnostics
+                self._ending.end = JobEnd(decision.state, decision.diagnostics)
                 if self._merging is not None:
                     self._merging.end()
                 self._finished.set_result(None)
@@ -352,6 +236,10 @@ class ApplicationMaster:
             self.dispatch(event)
 
     # ---- what the umbilical asks (JobView)
+
+    @property
+    def state(self) -> JobState:
+        return self._ending.end.state
 
     def describe(self, attempt: AttemptId) -> job.TaskDescription:
         is_map = attempt.vertex == 0
@@ -393,7 +281,7 @@ class ApplicationMaster:
         return self._record.exit_code(self.state)
 
     def diagnostics(self) -> str:
-        return self._diagnostics
+        return self._ending.end.diagnostics
 
     def notices(self) -> tuple[list[str], int]:
         """The latest, and how many there were in all."""
@@ -430,4 +318,16 @@ class ApplicationMaster:
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
             / 1000,
             options=client_options(self.conf),
+        )
+
+    def _make_ending(self) -> Ending:
+        window_ms = self.conf.get_duration_ms("yarn.app.mapreduce.am.job.committer.commit-window", minimum=1)
+        return Ending(
+            self._output,
+            self._rm,
+            self._nodes,
+            commit_window_s=window_ms / 1000,
+            is_over=lambda: application_is_over(self.conf, self.spec.application_id, self.user),
+            dispatch=self.dispatch,
+            history=self._history,
         )

@@ -38,6 +38,10 @@ class JobOutput:
         self.shared_folder = shared_folder(spec, conf, manager)
 
     @property
+    def job_id(self) -> str:
+        return self._spec.job_id
+
+    @property
     def _has_output(self) -> bool:
         return self._spec.kind is not JobKind.COMMAND
 
