@@ -72,7 +72,7 @@ class JobSpec:
     class_name: str = ""
     #: names of local resources that go onto the import path
     py_files: tuple[str, ...] = ()
-    #: MAPREDUCE, STREAMING: where the output goes, qualified
+    #: where the output goes that is committed at the job's end, qualified; "": it has none
     output: str = ""
     reduces: int = 0
     input_format: str = "text"
@@ -90,6 +90,11 @@ class JobSpec:
     #: further environment of the tasks
     environment: Mapping[str, str] = field(default_factory=dict)
     version: int = VERSION
+
+    @property
+    def task_resources(self) -> list[JobResource]:
+        """The files that tasks get: the splits are for the job manager."""
+        return [resource for resource in self.resources if resource.name != SPLITS_FILE]
 
     @property
     def application_id(self) -> ApplicationId:

@@ -5,6 +5,11 @@ from typing import Final
 from yaqd.proto import job_pb2 as pb
 from yaqd.proto.protocols import Method
 
+#: what a NodeManager calls its shuffle service
+SHUFFLE_SERVICE: Final = "mapreduce_shuffle"
+#: in the environment of tasks: the folder on HDFS that has the job's map outputs; absent where nodes have them
+SHARED_FOLDER: Final = "YAQ_SHUFFLE_FOLDER"
+
 
 class TaskUmbilicalProtocol:
     """Task process to job manager, authenticated by the job token."""

@@ -99,7 +99,6 @@ def test_why_a_job_manager_merges_nothing_is_in_its_history() -> None:
     map_only = dataclasses.replace(spec, reduces=0)
     said = "no merging: the job has no reduces, so nobody reads parts of them"
     assert why(map_only) == why(map_only, enabled="true") == said
-    assert why(dataclasses.replace(map_only, kind=JobKind.COMMAND)) is None
 
 
 def test_what_mergers_tell_of_their_disks_fills_what_is_not_configured() -> None:

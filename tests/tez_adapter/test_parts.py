@@ -22,8 +22,8 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
 from tez_adapter.history import NoHistory, read_history, write_history
 from tez_adapter.jobspec import BadJobSpec, JobKind, JobResource, JobSpec, Streaming, attempt_name
+from tez_adapter.kinds.mapreduce import MapReduceKind
 from tez_adapter.master.launch import command_context, python_context, url
-from tez_adapter.master.plan import plan
 from tez_adapter.master.record import JobRecord
 from tez_adapter.master.rm_link import AskTable
 from tez_adapter.tasks.raw import raw_block
@@ -135,7 +135,7 @@ def test_ids_have_hadoops_form() -> None:
 
 def test_a_job_without_reduces_has_one_vertex(tmp_path: Path) -> None:
     splits: list[dict[str, Any]] = [{"hosts": ["h1"]}, {"hosts": []}]
-    dag = plan(spec(reduces=0), conf(tmp_path), splits)
+    dag = MapReduceKind().plan(spec(reduces=0), conf(tmp_path), splits)
     assert [(v.name, v.tasks, v.hosts) for v in dag.vertices] == [("map", 2, (("h1",), ()))]
     assert dag.edges == ()
 
@@ -147,7 +147,7 @@ def test_settings_reach_the_plan(tmp_path: Path) -> None:
         "mapreduce.task.timeout": "5000",
         "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
     }
-    dag = plan(spec(), conf(tmp_path, **settings), [{}])
+    dag = MapReduceKind().plan(spec(), conf(tmp_path, **settings), [{}])
     maps, reduces = dag.vertices
     assert maps.resource.memory_mb == 2048
     assert (reduces.max_attempts, reduces.timeout_s, dag.edges[0].slow_start) == (2, 5.0, 0.9)
@@ -321,3 +321,9 @@ def test_a_tasks_time_is_what_its_process_had_it() -> None:
     }
     assert counters[JobCounter.TOTAL_LAUNCHED_MAPS.value] == 3
     assert counters[JobCounter.MILLIS_MAPS.value] == 5_000 + 7_000
+
+
+@pytest.mark.parametrize("module", ["tez_adapter.tasks.task", "tez_adapter.client.submit"])
+def test_what_only_the_job_manager_needs_is_loaded_by_it_alone(module: str) -> None:
+    program = f"import sys, {module}; print('asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from tez_adapter.client.terms import PRIORITY_KEY, PRIORITY_MAX, set_terms
-from tez_adapter.master.plan import check_plan
+from tez_adapter.kinds.mapreduce import MapReduceKind
 from yaqd.config import ConfigError, Configuration
 from yaqd.proto import yarn_common_pb2 as pb
 
@@ -23,9 +23,9 @@ def conf(key: str, value: str) -> Configuration:
     ],
 )
 def test_settings_that_the_job_manager_or_a_task_would_refuse(key: str, value: str) -> None:
-    check_plan(2, conf(key, "1"))
+    MapReduceKind().check(2, conf(key, "1"))
     with pytest.raises(ConfigError, match=key):
-        check_plan(2, conf(key, value))
+        MapReduceKind().check(2, conf(key, value))
 
 
 @pytest.mark.parametrize("value", [str(PRIORITY_MAX + 1), "-99999999999", "highest"])

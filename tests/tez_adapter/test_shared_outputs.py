@@ -11,9 +11,10 @@ from tez_adapter.client.staging import SubmitError
 from tez_adapter.client.submit import submit_mapreduce
 from tez_adapter.data import MapOutput
 from tez_adapter.jobspec import JobKind, JobSpec
-from tez_adapter.master.plan import plan
+from tez_adapter.kinds.mapreduce import MapReduceKind
 from tez_adapter.merging.shared_outputs import prepare, publish_output, shared_folder
-from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
+from tez_adapter.protocol import SHARED_FOLDER
+from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.config import Configuration
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import PathNotFound, get_filesystem
@@ -92,7 +93,7 @@ def test_outputs_on_a_shared_file_system_stay_when_their_node_is_lost(
     tmp_path: Path, spec_of: Callable[[Path], JobSpec], stays: bool
 ) -> None:
     spec = spec_of(tmp_path)
-    assert plan(spec, spec.configuration(), [{}]).vertices[0].outputs_stay is stays
+    assert MapReduceKind().plan(spec, spec.configuration(), [{}]).vertices[0].outputs_stay is stays
     assert (shared_folder(spec, spec.configuration(), 1) is not None) is stays
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tez_adapter.client.sizes import command_size, in_single_units, master_memory_mb, task_size, too_large
+from tez_adapter.client.sizes import command_size, in_single_units, task_size, too_large
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.client.submit import check_output, submit_command
 from tez_adapter.core.demand import Ask
-from tez_adapter.jobspec import JobKind
+from tez_adapter.kinds.command import CommandKind
+from tez_adapter.kinds.mapreduce import MapReduceKind
 from tez_adapter.master.rm_link import _add_ask
 from tez_adapter.tasks.scripts import check_script
 from yaqd.config import ConfigError, Configuration
@@ -39,12 +40,12 @@ def test_a_manager_of_commands_is_small_unless_its_own_submission_says_otherwise
         (tmp_path / "mapred-site.xml").write_text(f"<configuration>{value}</configuration>")
         return Configuration.load(tmp_path)
 
-    small, command = Configuration.load(environ={}), JobKind.COMMAND
-    assert [master_memory_mb(command, tasks, small) for tasks in (1, 10_000, 100_000)] == [256, 256, 518]
-    assert master_memory_mb(JobKind.MAPREDUCE, 1, small) == 1536
-    assert [master_memory_mb(command, 1, site(size_mb)) for size_mb in (4096, 200)] == [256, 200]
+    small, command = Configuration.load(environ={}), CommandKind()
+    assert [command.master_memory_mb(tasks, small) for tasks in (1, 10_000, 100_000)] == [256, 256, 518]
+    assert MapReduceKind().master_memory_mb(1, small) == 1536
+    assert [command.master_memory_mb(1, site(size_mb)) for size_mb in (4096, 200)] == [256, 200]
     said = conf(**{"yarn.app.mapreduce.am.resource.mb": "700"})
-    assert master_memory_mb(command, 1, said) == 700
+    assert command.master_memory_mb(1, said) == 700
 
 
 def test_the_ask_on_the_wire_has_them() -> None:
@@ -73,10 +74,10 @@ def test_a_bare_number_counts_in_the_types_unit_whoever_reads_it_later(tmp_path:
 
 def test_more_than_the_cluster_has_is_one_line_with_the_key() -> None:
     asked = conf(**{f"mapreduce.reduce.resource.{GPU}": "4"})
-    line = too_large(JobKind.MAPREDUCE, 1, asked, Resource(8192, 8, {GPU: 2}))
+    line = too_large(MapReduceKind().sizes(1, asked), Resource(8192, 8, {GPU: 2}))
     assert line is not None
     assert line.startswith(f"the 4 {GPU} of each reduce task (mapreduce.reduce.resource.{GPU}) are more than the 2 ")
-    assert too_large(JobKind.MAPREDUCE, 0, asked, Resource(8192, 8)) is None, "no reduces, no reduces' resources"
+    assert too_large(MapReduceKind().sizes(0, asked), Resource(8192, 8)) is None, "no reduces, no reduces' resources"
 
 
 @pytest.mark.parametrize(("name", "amount"), [(GPU, "lots"), (GPU, "-1"), ("no name", "1"), ("vcores", "0")])

@@ -21,8 +21,8 @@ from tez_adapter.client.overwrite import check_replaceable, remove_results
 from tez_adapter.client.submit import Attachments, check_output
 from tez_adapter.core.wording import left_out_text
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
+from tez_adapter.kinds.mapreduce import failures_max_percent
 from tez_adapter.master.output import JobOutput
-from tez_adapter.master.plan import failures_max_percent
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.tasks.failure import describe_death
 from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks

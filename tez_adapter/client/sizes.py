@@ -4,11 +4,10 @@ Asked at the submission and once more when the job manager has registered: nodes
 above the maximum ends a heartbeat with an exception instead of an answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tez_adapter.jobspec import JobKind
 from yaqd.config import Configuration
 from yaqd.config.resource_types import requested_resources, resource_types
 from yaqd.model import Resource
@@ -19,11 +18,6 @@ MEMORY_KEY: Final = "yaq.job.command.memory-mb"
 VCORES_KEY: Final = "yaq.job.command.vcores"
 #: of the job manager
 MASTER_MEMORY_KEY: Final = "yarn.app.mapreduce.am.resource.mb"
-#: A job manager of commands, in MB, and how many tasks one more makes room for. Measured: 52 MB with one task, 85 MB
-#: with 100,000 that wait, and 1.2 KB for each that has ended. Of its address space twice as much is allowed on nodes
-#: that check it, and it has 400 MB.
-_COMMANDS_MASTER_MB: Final = 256
-_COMMANDS_PER_MB: Final = 256
 _TASK_RESOURCES: Final = {"map": "mapreduce.map.resource.", "reduce": "mapreduce.reduce.resource."}
 #: Hadoop's names of memory and cores among the resources that a key asks for (MRJobConfig)
 _MEMORY: Final = ("memory-mb", "memory")
@@ -82,14 +76,9 @@ def command_size(conf: Configuration) -> ContainerSize:
     return _with_named(ContainerSize("container", plain, MEMORY_KEY, VCORES_KEY, {}), conf, COMMAND_RESOURCES)
 
 
-def master_memory_mb(kind: JobKind, tasks: int, conf: Configuration) -> int:
-    """Of the job manager. A manager of commands reads no data, and is no larger than that needs, unless -D says so for
-    this job: what files say is meant for MapReduce's. Raises ConfigError."""
-    configured_mb, origin = conf.get_int(MASTER_MEMORY_KEY, minimum=1), conf.origin(MASTER_MEMORY_KEY)
-    if kind is JobKind.COMMAND and (origin is None or origin.file is not None):
-        needed_mb = max(_COMMANDS_MASTER_MB, _COMMANDS_MASTER_MB // 2 + tasks // _COMMANDS_PER_MB)
-        return min(configured_mb, needed_mb)
-    return configured_mb
+def master_memory_mb(conf: Configuration) -> int:
+    """Of the job manager, as configured. Raises ConfigError."""
+    return conf.get_int(MASTER_MEMORY_KEY, minimum=1)
 
 
 def said_twice(memory_mb: int | None, vcores: int | None, resources: Mapping[str, str]) -> str | None:
@@ -133,10 +122,6 @@ def _with_named(size: ContainerSize, conf: Configuration, prefix: str) -> Contai
     return ContainerSize(size.what, Resource(memory_mb, vcores, extras), memory_key, vcores_key, keys)
 
 
-def too_large(kind: JobKind, reduces: int, conf: Configuration, largest: Resource) -> str | None:
-    """Why the job's tasks cannot run on a cluster whose largest container this is; None when they can."""
-    if kind is JobKind.COMMAND:
-        sizes = [command_size(conf)]
-    else:
-        sizes = [task_size("map", conf), *([task_size("reduce", conf)] if reduces else [])]
+def too_large(sizes: Iterable[ContainerSize], largest: Resource) -> str | None:
+    """Why containers of these sizes cannot run where this is the largest one; None when they can."""
     return next((line for size in sizes if (line := size.excess(largest)) is not None), None)

@@ -13,7 +13,7 @@ from tez_adapter.client.archives import check_archives
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.overwrite import remove_results
 from tez_adapter.client.rm_client import RmClient
-from tez_adapter.client.sizes import MASTER_MEMORY_KEY, in_single_units, master_memory_mb, too_large
+from tez_adapter.client.sizes import MASTER_MEMORY_KEY, in_single_units, too_large
 from tez_adapter.client.staging import STAGING_KEY, Staging, SubmitError, alias_of
 from tez_adapter.client.terms import set_terms
 from tez_adapter.jobspec import (
@@ -25,8 +25,8 @@ from tez_adapter.jobspec import (
     dump_splits,
     job_id_of,
 )
+from tez_adapter.kinds.registry import KINDS
 from tez_adapter.master.launch import configured_environment, python_context, python_environment
-from tez_adapter.master.plan import check_plan
 from tez_adapter.merging.settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
 from yaqd.config import Configuration
@@ -97,8 +97,7 @@ def submit(draft: Draft) -> SubmittedJob:
 
 def _check_settings(draft: Draft, conf: Configuration) -> None:
     """Say here what otherwise every attempt of the first map would, or the job manager's log alone."""
-    if draft.kind is not JobKind.COMMAND:
-        check_plan(draft.reduces, conf)
+    KINDS[draft.kind].check(draft.reduces, conf)
     if draft.reduces:
         shuffle_codec(conf)
         check_merging(conf)
@@ -111,12 +110,13 @@ class _Submission:
         self._draft, self._rm = draft, rm
         self._request, self._conf = draft.request, draft.request.conf
         self._application_id, self._largest = rm.new_application()
+        self._kind = KINDS[draft.kind]
         self._job_id = job_id_of(self._application_id)
         self._staging = Staging(self._conf, rm.user, self._job_id)
 
     def run(self) -> SubmittedJob:
         draft = self._draft
-        problem = too_large(draft.kind, draft.reduces, self._conf, self._largest)
+        problem = too_large(self._kind.sizes(draft.reduces, self._conf), self._largest)
         if problem is not None:
             raise SubmitError(problem)
         self._check_nodes(draft.fields.get("nodes", ()))
@@ -149,7 +149,7 @@ class _Submission:
         for name in names:
             if names.count(name) > 1 or name in (JOB_FILE, SPLITS_FILE):
                 raise SubmitError(f"two files would be {name} in the container: name one of them with PATH#NAME")
-        texts = {} if self._draft.kind is JobKind.COMMAND else {SPLITS_FILE: dump_splits(self._draft.splits)}
+        texts = {SPLITS_FILE: dump_splits(self._draft.splits)} if self._kind.has_splits else {}
         with ThreadPoolExecutor(_UPLOADS) as pool:
             written = [pool.submit(self._staging.write, name, data) for name, data in texts.items()]
             sent = self._staging.add(files, pool) + self._staging.add(
@@ -201,7 +201,7 @@ class _Submission:
         return context
 
     def _master_size(self, spec: JobSpec) -> Resource:
-        memory_mb = master_memory_mb(spec.kind, spec.tasks, self._conf)
+        memory_mb = self._kind.master_memory_mb(spec.tasks, self._conf)
         if memory_mb > self._largest.memory_mb:
             raise SubmitError(
                 f"the job manager's {memory_mb} MB ({MASTER_MEMORY_KEY}) are more than the "

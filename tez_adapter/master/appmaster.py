@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tez_adapter.background import leave
-from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobKind, JobResource, JobSpec, read_splits
+from tez_adapter.jobspec import JOB_FILE, SPLITS_FILE, JobResource, JobSpec, read_splits
+from tez_adapter.kinds.registry import KINDS
 from tez_adapter.master.ended import BadNote
 from tez_adapter.master.job_manager import ApplicationMaster
 from tez_adapter.master.surroundings import CannotStart
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     if arguments.job_file:
         uri, length, timestamp = arguments.job_file
         spec = replace(spec, resources=(*spec.resources, JobResource(JOB_FILE, uri, int(length), int(timestamp))))
-    splits = [] if spec.kind is JobKind.COMMAND else read_splits(arguments.folder / SPLITS_FILE)
+    splits = read_splits(arguments.folder / SPLITS_FILE) if KINDS[spec.kind].has_splits else []
     try:
         asyncio.run(ApplicationMaster(spec, splits, os.environ).run())
     except (CannotStart, BadNote, RpcError, RemoteException) as error:

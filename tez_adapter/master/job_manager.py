@@ -6,7 +6,6 @@ touched in a thread, never on the event loop. What comes after the machine has f
 """
 
 import asyncio
-import json
 import logging
 import signal
 import time
@@ -21,6 +20,7 @@ from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Completion
 from tez_adapter.core.states import JobState
 from tez_adapter.jobspec import JobSpec
+from tez_adapter.kinds.registry import KINDS
 from tez_adapter.master.access import JobAccess
 from tez_adapter.master.ended import JobEnd
 from tez_adapter.master.ending import Ending
@@ -28,7 +28,6 @@ from tez_adapter.master.granted import Granted
 from tez_adapter.master.left import WorkLeft
 from tez_adapter.master.nm_links import NodeLinks
 from tez_adapter.master.output import JobOutput
-from tez_adapter.master.plan import plan
 from tez_adapter.master.record import CounterList, JobRecord
 from tez_adapter.master.rm_link import ResourceManagerLink, application_is_over
 from tez_adapter.master.surroundings import job_server, scheduler_address, token_of, who_am_i
@@ -61,9 +60,10 @@ class ApplicationMaster:
         self.conf: Configuration = spec.configuration()
         self.access = JobAccess(self.conf, spec.user)
         self._splits = splits
+        self._kind = KINDS[spec.kind]
         self._environ = environ
         self._container, self._credentials = who_am_i(environ)
-        self.machine = JobMachine(plan(spec, self.conf, splits))
+        self.machine = JobMachine(self._kind.plan(spec, self.conf, splits))
         self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
         self._granted = Granted()
         self._left = WorkLeft(self.machine, time.monotonic, self._granted.find)
@@ -121,7 +121,7 @@ class ApplicationMaster:
             tasks.start(self._ticks())
             await asyncio.wait((setup, self._finished), return_when=asyncio.FIRST_COMPLETED)
             largest = convert.resource(registered.maximumCapability)
-            problem = too_large(self.spec.kind, self.spec.reduces, self.conf, largest)
+            problem = too_large(self._kind.sizes(self.spec.reduces, self.conf), largest)
             if problem is not None and not self._finished.done():
                 self._ending.fail(problem)
             self.dispatch(ev.Tick())
@@ -160,8 +160,11 @@ class ApplicationMaster:
     def _history(self, end: JobEnd) -> list[dict[str, Any]]:
         """As of now."""
         times = {"started_ms": self._started_ms, "finished_ms": int(time.time() * 1000)}
-        merging = self._merging
-        shuffle = unmerged_summary(self.spec, self.conf) if merging is None else merging.summary()
+        shuffle = None
+        if self._merging is not None:
+            shuffle = self._merging.summary()
+        elif self._kind.has_splits:
+            shuffle = unmerged_summary(self.spec, self.conf)
         return list(self._record.history(end.state, **times, diagnostics=end.diagnostics, shuffle=shuffle))
 
     # ---- one way in, one way out
@@ -242,16 +245,11 @@ class ApplicationMaster:
         return self._ending.end.state
 
     def describe(self, attempt: AttemptId) -> job.TaskDescription:
-        is_map = attempt.vertex == 0
         description = job.TaskDescription(
             attempt=job.AttemptRef(vertex=attempt.vertex, index=attempt.task, number=attempt.number),
             attempt_id=self._record.attempt_name(attempt),
-            kind=job.TaskDescription.MAP if is_map else job.TaskDescription.REDUCE,
         )
-        if is_map:
-            description.split = json.dumps(self._splits[attempt.task])
-        else:
-            description.inputs = self.machine.inputs(attempt.vertex)
+        self._kind.describe(description, attempt, self._splits, self.machine.inputs(attempt.vertex))
         return description
 
     def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]:

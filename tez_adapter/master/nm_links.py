@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from riffle_merger.merger.disk import DiskFacts
 from tez_adapter.core.events import LaunchFailed
+from tez_adapter.protocol import SHUFFLE_SERVICE
 from yaqd.ipc import RetryPolicy, RpcClient
 from yaqd.ipc.errors import NMNotYetReady, RemoteException, RpcError
 from yaqd.ipc.tasks import TaskSet
@@ -25,7 +26,6 @@ from yaqd.security import Token
 
 log = logging.getLogger(__name__)
 
-SHUFFLE_SERVICE = "mapreduce_shuffle"
 MERGER_SERVICE = "riffle_merger"
 DISK_SERVICE = "riffle_disk"
 _TIMEOUT_S = 30.0

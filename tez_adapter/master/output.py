@@ -9,7 +9,7 @@ from typing import Any
 
 from tez_adapter.core.states import JobState
 from tez_adapter.history import write_history
-from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
+from tez_adapter.jobspec import JOB_FILE, JobSpec
 from tez_adapter.master.ended import JobEnd, note_commit, note_end, noted_commit, noted_end
 from tez_adapter.merging.shared_outputs import prepare, shared_folder
 from yaqd.config import Configuration
@@ -34,16 +34,13 @@ class JobOutput:
         self._spec = spec
         self._conf = conf
         self._manager = manager
+        self._has_output = bool(spec.output)
         #: of the map outputs, where these are on HDFS
         self.shared_folder = shared_folder(spec, conf, manager)
 
     @property
     def job_id(self) -> str:
         return self._spec.job_id
-
-    @property
-    def _has_output(self) -> bool:
-        return self._spec.kind is not JobKind.COMMAND
 
     def setup(self) -> None:
         """What a former attempt of the job manager left half done is removed."""

@@ -12,7 +12,8 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Attempt, Vertex
 from tez_adapter.core.states import AttemptState, JobState
-from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
+from tez_adapter.jobspec import JobSpec, attempt_name
+from tez_adapter.kinds.registry import KINDS
 from yaqd.mapreduce.counters import JOB_GROUP, JobCounter, taken_together
 from yaqd.model import DEFAULT_RACK
 
@@ -66,11 +67,10 @@ class JobRecord:
         return attempt_name(self._spec.job_id, letter, attempt.task, attempt.number)
 
     def exit_code(self, state: JobState) -> int:
-        """Of the commands: the first that was not 0; else 0 for success, 1 for failure."""
-        if self._spec.kind is JobKind.COMMAND:
-            for attempt in self._attempts():
-                if attempt.state is AttemptState.FAILED and attempt.exit_status:
-                    return attempt.exit_status if 0 < attempt.exit_status < 256 else 1
+        """What the user's program answers; else 0 for success, 1 for failure."""
+        code = KINDS[self._spec.kind].exit_code(self._attempts())
+        if code is not None:
+            return code
         return 0 if state in (JobState.RUNNING, JobState.SUCCEEDED) else 1
 
     def counters(self) -> CounterList:

@@ -9,7 +9,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.merger.diskshape import KnownDisk
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.policy import OFF, MergePolicy
-from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.jobspec import JobSpec
 from yaqd.config import Configuration
 
 ENABLED_KEY: Final = "yaq.riffle.enabled"
@@ -103,9 +103,8 @@ def own_budget(conf: Configuration, memory_mb: int) -> int:
 
 
 def unmerged_summary(spec: JobSpec, conf: Configuration) -> dict[str, Any] | None:
-    """For the history of a job whose job manager merges nothing, None of another and where there are no map outputs.
-    Raises ConfigError."""
-    if spec.kind is JobKind.COMMAND or (spec.reduces > 0 and conf.get_bool(ENABLED_KEY)):
+    """For the history of a MapReduce job whose job manager merges nothing; None of another. Raises ConfigError."""
+    if spec.reduces > 0 and conf.get_bool(ENABLED_KEY):
         return None
     reason = f"{ENABLED_KEY} is false" if spec.reduces > 0 else "the job has no reduces, so nobody reads parts of them"
     return {"policy": str(OFF), "automatic": False, "reason": reason}

@@ -14,9 +14,10 @@ from riffle_merger.format.index import IndexEntry, SpillIndex
 from riffle_merger.format.merged import CHECKSUM_BYTES
 from riffle_merger.format.output import INDEX_NAME, OUTPUT_NAME
 from riffle_merger.format.packed import index_of
-from tez_adapter.jobspec import JobKind, JobSpec
+from tez_adapter.jobspec import JobSpec
 from tez_adapter.merging.settings import REPLICATION_KEY, on_hdfs
-from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
+from tez_adapter.protocol import SHARED_FOLDER
+from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.config import Configuration
 from yaqd.storage import PathNotFound, get_filesystem
 
@@ -29,7 +30,7 @@ _FOLDER_POLL_S: Final = 0.1
 
 def shared_root(spec: JobSpec, conf: Configuration) -> str | None:
     """The folder of all map outputs of a job that has them on HDFS, in its staging folder; None for any other."""
-    if spec.kind is JobKind.COMMAND or not spec.reduces or not on_hdfs(conf):
+    if not spec.reduces or not on_hdfs(conf):
         return None
     return f"{spec.staging}/{_FOLDER}"
 

@@ -22,6 +22,7 @@ from tez_adapter.streaming.settings import MAP_OUTPUT, REDUCE_OUTPUT, StreamSett
 from tez_adapter.streaming.typedbytes import BadRecord
 from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.map_task import split_of
+from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.shuffle_input import fetch_all
 from tez_adapter.tasks.task_output import PartFile, TaskFiles, make_task_folder, side_files, task_folder
 from yaqd.config.deprecated import former_names
@@ -40,13 +41,13 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 Combine = Callable[[Iterator[bytes | memoryview]], Iterator[Columns]]
 
 
-def run_streaming(attempt: TaskAttempt, client: BlockingRpcClient, secret: bytes) -> TaskFiles | None:
-    """The task; returns the output to commit, if it writes some."""
+def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
+    """Returns the output to commit, if it writes some."""
     assert attempt.spec.streaming is not None
     settings = stream_settings(attempt.conf)
     if attempt.is_map:
         return _map(attempt, attempt.spec.streaming, settings)
-    return _reduce(attempt, attempt.spec.streaming, settings, client, secret)
+    return _reduce(attempt, attempt.spec.streaming, settings, at.client, at.secret)
 
 
 def _map(attempt: TaskAttempt, scripts: Streaming, settings: StreamSettings) -> TaskFiles | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tez_adapter.client.sizes import sort_mb
 from tez_adapter.jobspec import JobSpec
-from tez_adapter.protocol import TaskUmbilicalProtocol
+from tez_adapter.protocol import SHARED_FOLDER, TaskUmbilicalProtocol
 from tez_adapter.tasks.usage import Usage
 from yaqd.config import Configuration
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
@@ -30,8 +30,6 @@ _REPORT_EVERY_S = 1.0
 _STATUS_CHARS_MAX = 1000
 #: reports in a row that fail before the process gives up: its job manager is gone
 _LOST_MAX = 10
-#: in the environment of tasks: the folder on HDFS that has the job's map outputs; absent where nodes have them
-SHARED_FOLDER = "YAQ_SHUFFLE_FOLDER"
 #: of our own: told to end by the job manager
 EXIT_UNWANTED = 143
 

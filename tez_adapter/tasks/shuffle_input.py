@@ -11,8 +11,8 @@ from itertools import groupby
 from tez_adapter.data import ReduceInput
 from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import FetchSettings, MapLocation
-from tez_adapter.protocol import TaskUmbilicalProtocol
-from tez_adapter.tasks.attempt import SHARED_FOLDER, TaskAttempt
+from tez_adapter.protocol import SHARED_FOLDER, TaskUmbilicalProtocol
+from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.ipc import BlockingRpcClient
 from yaqd.proto import job_pb2 as pb
 

@@ -14,21 +14,19 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tez_adapter.core.states import EXIT_NO_ROOM
-from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
+from tez_adapter.jobspec import JOB_FILE, JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import Reporter, TaskAttempt
 from tez_adapter.tasks.failure import describe_death
 from tez_adapter.tasks.forked import end_by, run_in_child
 from tez_adapter.tasks.outcome import Told, outcome_of, told_by
-from tez_adapter.tasks.runners import import_runners
+from tez_adapter.tasks.runners import RUNNERS, Workplace, import_runners
 from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports
 from tez_adapter.tasks.task_output import TaskFiles
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
-from yaqd.mapreduce import Job
 from yaqd.model import steady_hash
 from yaqd.model.hash_seed import VARIABLE, hash_seed
 from yaqd.proto import job_pb2 as pb
@@ -115,37 +113,13 @@ class TaskProcess:
 
     def _work(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
         """What it does to the end, but for the commit of its output, where it has some."""
-        part = self._computed(attempt, client)
+        run = RUNNERS[self._spec.kind].load()
+        part = run(attempt, Workplace(client, self._token.password, self._base, self._shared))
         if attempt.is_map and self._spec.reduces:
             from tez_adapter.merging.shared_outputs import publish_output
 
             publish_output(attempt)
         return part
-
-    def _computed(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
-        if self._spec.kind is JobKind.STREAMING:
-            from tez_adapter.streaming.task import run_streaming
-
-            return run_streaming(attempt, client, self._token.password)
-        job_class, params = self._job_class()
-        if attempt.is_map:
-            from tez_adapter.tasks.map_task import run_map
-
-            return run_map(attempt, job_class, params)
-        from tez_adapter.tasks.reduce_task import run_reduce
-
-        return run_reduce(attempt, job_class, params, client, self._token.password)
-
-    def _job_class(self) -> tuple[type[Job], dict[str, Any]]:
-        from tez_adapter.tasks.scripts import add_import_path
-        from yaqd.mapreduce import load_job, parse_params
-
-        # the container's, not the task's: what is compiled there serves the next task, too
-        sys.path.insert(0, str(self._base))
-        for name in self._spec.py_files:
-            add_import_path(self._base / name)
-        job_class = load_job(self._spec.script, self._spec.class_name, before=self._shared.try_out)
-        return job_class, parse_params(job_class, self._spec.conf)
 
 
 def _may_commit(attempt: TaskAttempt, client: BlockingRpcClient) -> bool:

@@ -1,0 +1,15 @@
+"""Which kinds of jobs there are."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tez_adapter.jobspec import JobKind
+from tez_adapter.kinds.command import CommandKind
+from tez_adapter.kinds.kind import Kind
+from tez_adapter.kinds.mapreduce import MapReduceKind
+
+KINDS: Final[Mapping[JobKind, Kind]] = {
+    JobKind.MAPREDUCE: MapReduceKind(),
+    JobKind.STREAMING: MapReduceKind(),
+    JobKind.COMMAND: CommandKind(),
+}
