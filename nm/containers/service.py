@@ -9,8 +9,8 @@ import logging
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from nm.containers.container import Container, ContainerGrant
 from nm.containers.runtime import ContainerRuntime
@@ -45,6 +45,7 @@ from yaqd.security import (
 log = logging.getLogger(__name__)
 
 SHUFFLE_SERVICE = "mapreduce_shuffle"
+Updates = TypeVar("Updates", service.ContainerUpdateResponse, service.IncreaseContainersResourceResponse)
 _SIGNALS = {1: signal.SIGQUIT, 2: signal.SIGTERM, 3: signal.SIGKILL}
 
 
@@ -141,22 +142,12 @@ class ContainerService:
     def update_container(
         self, request: service.ContainerUpdateRequest, caller: Caller
     ) -> service.ContainerUpdateResponse:
-        response = service.ContainerUpdateResponse()
-        done, failed = self._update(request.update_container_token, caller)
-        response.succeeded_requests.extend(done)
-        for container_id, error in failed:
-            _failed(response.failed_requests, container_id, error)
-        return response
+        return self._update(request.update_container_token, caller, service.ContainerUpdateResponse())
 
     def increase_containers(
         self, request: service.IncreaseContainersResourceRequest, caller: Caller
     ) -> service.IncreaseContainersResourceResponse:
-        response = service.IncreaseContainersResourceResponse()
-        done, failed = self._update(request.increase_containers, caller)
-        response.succeeded_requests.extend(done)
-        for container_id, error in failed:
-            _failed(response.failed_requests, container_id, error)
-        return response
+        return self._update(request.increase_containers, caller, service.IncreaseContainersResourceResponse())
 
     def signal_to_container(
         self, request: service.SignalContainerRequest, caller: Caller
@@ -244,12 +235,8 @@ class ContainerService:
             raise YarnError(f"Container {container_id} is not handled by this NodeManager")
         return container
 
-    def _update(
-        self, tokens: Iterable[common.Token], caller: Caller
-    ) -> tuple[list[common.ContainerId], Sequence[tuple[common.ContainerId, RemoteException]]]:
+    def _update(self, tokens: Iterable[common.Token], caller: Caller, response: Updates) -> Updates:
         identifier = self.caller_token(caller)
-        done: list[common.ContainerId] = []
-        failed: list[tuple[common.ContainerId, RemoteException]] = []
         for message in tokens:
             token = self._container_token(message)
             try:
@@ -258,10 +245,10 @@ class ContainerService:
                 self._runtime.update(container.id, self._newer_grant(token, identifier, container))
                 self._on_updated(container.id)
             except RemoteException as error:
-                failed.append((token.containerId, error))
+                _failed(response.failed_requests, token.containerId, error)
             else:
-                done.append(token.containerId)
-        return done, failed
+                response.succeeded_requests.append(token.containerId)
+        return response
 
     def _newer_grant(
         self, token: server.ContainerTokenIdentifier, identifier: server.NMTokenIdentifier, container: Container

@@ -260,10 +260,6 @@ class RmClient:
         response = self._call(Protocol.getQueueInfo, request)
         return _queue(response.queueInfo) if response.HasField("queueInfo") else None
 
-    def active_nodes(self) -> int:
-        metrics = self._call(Protocol.getClusterMetrics, pb.GetClusterMetricsRequest()).cluster_metrics
-        return metrics.num_active_nms or metrics.num_node_managers
-
 
 def _application(message: common.ApplicationReport) -> ApplicationReport:
     usage = message.app_resource_Usage
