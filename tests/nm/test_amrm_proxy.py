@@ -236,7 +236,7 @@ async def test_before_it_registered_or_after_its_container_ended_nothing_is_pass
     with pytest.raises((InvalidToken, RpcError)):
         await proxied.allocate()
     assert node.proxy is not None
-    await asyncio.gather(*node.proxy._tasks)
+    await node.proxy._tasks.wait()
     assert not state.exists()
 
 
