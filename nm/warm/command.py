@@ -7,6 +7,8 @@ from typing import Any
 
 from nm.warm.marks import set_mark
 
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
 
 def kill_group(pid: int) -> None:
     try:
@@ -22,15 +24,11 @@ def spawn(request: dict[str, Any]) -> int:
     another container has put a pipe in a file's place, that is an error rather than the end of every start.
     """
     with contextlib.ExitStack() as undo:
-        files: list[Any] = []
-        for path, flags in (
-            (os.devnull, os.O_RDONLY),
-            *((request[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND) for name in ("stdout", "stderr")),
-        ):
-            descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o640)
-            undo.callback(os.close, descriptor)
-            os.set_blocking(descriptor, True)
-            files.append((os.POSIX_SPAWN_DUP2, descriptor, len(files)))
+        files = [
+            _stream(undo, os.devnull, os.O_RDONLY, 0),
+            _stream(undo, request["stdout"], _APPEND, 1),
+            _stream(undo, request["stderr"], _APPEND, 2),
+        ]
         pid_file = None
         if request["pid_file"]:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC
@@ -63,6 +61,14 @@ def spawn(request: dict[str, Any]) -> int:
             os.waitpid(pid, 0)
             raise
         return pid
+
+
+def _stream(undo: contextlib.ExitStack, path: str, flags: int, number: int) -> tuple[Any, ...]:
+    """The file that the command has as this descriptor."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o640)
+    undo.callback(os.close, descriptor)
+    os.set_blocking(descriptor, True)
+    return (os.POSIX_SPAWN_DUP2, descriptor, number)
 
 
 def enter_class(policy: int) -> None:

@@ -67,30 +67,10 @@ class Merging:
         self._folder, self._own = folder, own
         self._own_most = settings.own
         self._own_wanted: int | None = None
-        shared = None
+        shared = None if folder is None else self._shared(folder, settings)
         if folder is not None:
-            choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
-            shared = SharedOutputs(folder, settings.replication, self._mergers, choice, clock)
-            if own is not None:
-                shared = replace(shared, news=partial(self._another_merger, own), on_lost=own.lost)
             settings = settings.for_shared()
-        # no node serves from files on HDFS: each reduce reads its own row of their indexes
-        here = maps_within(settings.index_bytes_max, spec.reduces)
-        files_max = min(FAN_IN_MAX, here if folder is None else maps_possible(spec.reduces))
-        job = Job(
-            maps=machine.vertices[0].spec.tasks,
-            partitions=spec.reduces,
-            name_of=record.attempt_name,
-            size_of=self._size_of,
-            has_merger=self._has_merger,
-            nodes=self._node_count,
-            disks=nodes.disks.values,
-            place_of=str if folder is None else _anywhere,
-            is_merger_coming=lambda place: bool(self._mergerless(place)),
-            files_max=files_max,
-            files_max_by=INDEX_KEY if folder is None else "its format has no more",
-        )
-        self._feed = OutputFeed(job, settings)
+        self._feed = OutputFeed(self._job(spec, settings), settings)
         self._links = MergerLinks(
             spec.job_id,
             f"am{attempt}",
@@ -100,6 +80,32 @@ class Merging:
             on_merged=self._merged,
             on_failed=self._failed,
             shared=shared,
+        )
+
+    def _shared(self, folder: str, settings: MergeSettings) -> SharedOutputs:
+        choice = MergerChoice[tuple[str, int]](random.sample, asked=settings.asked)
+        shared = SharedOutputs(folder, settings.replication, self._mergers, choice, self._clock)
+        if self._own is None:
+            return shared
+        return replace(shared, news=partial(self._another_merger, self._own), on_lost=self._own.lost)
+
+    def _job(self, spec: JobSpec, settings: MergeSettings) -> Job:
+        """What the feed may ask."""
+        is_local = self._folder is None
+        # no node serves from files on HDFS: each reduce reads its own row of their indexes
+        files_max = maps_within(settings.index_bytes_max, spec.reduces) if is_local else maps_possible(spec.reduces)
+        return Job(
+            maps=self._machine.vertices[0].spec.tasks,
+            partitions=spec.reduces,
+            name_of=self._record.attempt_name,
+            size_of=self._size_of,
+            has_merger=self._has_merger,
+            nodes=self._node_count,
+            disks=self._nodes.disks.values,
+            place_of=str if is_local else _anywhere,
+            is_merger_coming=lambda place: bool(self._mergerless(place)),
+            files_max=min(FAN_IN_MAX, files_max),
+            files_max_by=INDEX_KEY if is_local else "its format has no more",
         )
 
     @classmethod
