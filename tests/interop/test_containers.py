@@ -105,6 +105,7 @@ def test_distributed_shell_in_opportunistic_containers_that_queue(small: Interop
     assert _at_once(notes) == 2, "the others waited on the node"
 
 
+@pytest.mark.full
 def test_guaranteed_containers_end_opportunistic_ones_that_are_in_the_way(small: InteropCluster) -> None:
     sizes = ("-num_containers", "2", "-master_memory", "256", "-container_memory", "512")
     with ThreadPoolExecutor(1) as background:
@@ -186,6 +187,7 @@ def test_each_container_of_a_stock_program_sees_a_gpu_of_its_own(small: InteropC
     assert sorted((tmp_path / name).read_text().strip() for name in ids) == ["0", "1"]
 
 
+@pytest.mark.full
 def test_more_gpus_than_any_node_has_are_refused(small: InteropCluster) -> None:
     run = small.clients.distributed_shell(
         *("-shell_command", "true", "-container_resources", "memory-mb=256,vcores=1,yarn.io/gpu=3"),

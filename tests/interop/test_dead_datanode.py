@@ -87,6 +87,7 @@ def test_a_node_that_takes_connections_and_nothing_more_is_not_waited_for(
         assert names(files, folder) == []
 
 
+@pytest.mark.full
 def test_a_node_dies_while_files_are_written(two_nodes: StockHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two copies: no byte is lost. One copy: none of those that are said to be written; no block of theirs is whole
     when the node dies, for its only copy would be gone with the node, whoever wrote it."""

@@ -106,6 +106,7 @@ def _count_slowly(cluster: InteropCluster, folder: Path, *options: str) -> Clien
     return run
 
 
+@pytest.mark.full
 def test_maps_that_the_proxy_places(small: tuple[InteropCluster, str], tmp_path: Path) -> None:
     cluster, slow_start = small
     options = (

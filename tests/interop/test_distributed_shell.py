@@ -24,6 +24,7 @@ def test_command_runs_in_every_container(interop: InteropCluster, tmp_path: Path
     assert len(sorted(tmp_path.glob(f"container_*{number}_01_*"))) == 3
 
 
+@pytest.mark.full
 def test_failing_command_is_reported(interop: InteropCluster) -> None:
     run = interop.clients.distributed_shell("-shell_command", "exit 3", "-num_containers", "1", *SMALL)
     assert run.exit_code != 0
@@ -39,6 +40,7 @@ def test_script_and_its_arguments_are_shipped(interop: InteropCluster, tmp_path:
     assert [said.read_text() for said in tmp_path.glob("container_*")] == ["shipped client\n"] * 2
 
 
+@pytest.mark.full
 def test_files_are_shipped(interop: InteropCluster, tmp_path: Path) -> None:
     names = ("one.txt", "two.txt")
     for name in names:
@@ -73,6 +75,7 @@ def test_retries_are_for_the_named_exit_codes_alone(interop: InteropCluster, tmp
     assert (tmp_path / "runs").read_text() == "run\n" * 2
 
 
+@pytest.mark.full
 def test_opportunistic_containers_are_asked_for_and_come_where_the_feature_is_off(interop: InteropCluster) -> None:
     kind = ("-container_type", "OPPORTUNISTIC")
     interop.clients.distributed_shell("-shell_command", "true", "-num_containers", "4", *kind, *SMALL).checked()

@@ -158,6 +158,7 @@ def test_a_mapreduce_jobs_logs_at_the_history_server(interop: InteropCluster) ->
     assert "Task" in _get(f"{interop.history_web}{link[1]}/syslog/?start=0")[0]
 
 
+@pytest.mark.full
 def test_logs_of_a_running_application(interop: InteropCluster, tmp_path: Path) -> None:
     script = tmp_path / "script.sh"
     script.write_text("echo begun; while [ ! -e GO ]; do sleep 0.2; done; echo over\n".replace("GO", f"{tmp_path}/go"))

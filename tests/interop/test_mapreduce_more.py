@@ -90,6 +90,7 @@ def sleeping(interop: InteropCluster, texts: str) -> Iterator[SleepingJob]:
     job.ended()
 
 
+@pytest.mark.full
 def test_killed_attempt_is_retried_and_killed_job_says_so(sleeping: SleepingJob) -> None:
     clients = sleeping.clients
     first = await_value("running maps", lambda: sleeping.attempts() or None)[0]

@@ -236,6 +236,7 @@ def test_node_is_drained_by_the_stock_command_and_let_back_in(site: Site) -> Non
     assert site.states() == {HOME: "RUNNING", AWAY: "RUNNING"}
 
 
+@pytest.mark.full
 def test_excluded_node_is_sent_away_at_once_and_not_let_in_again(site: Site) -> None:
     site.exclude.write_text(AWAY)
     site.clients.yarn("rmadmin", "-refreshNodes").checked()

@@ -68,6 +68,7 @@ def test_terasort_is_in_total_order(interop: InteropCluster) -> None:
     assert verdict == f"checksum\t{int(written[1]):x}"
 
 
+@pytest.mark.full
 def test_job_that_fails_says_why(interop: InteropCluster, texts: str) -> None:
     run = interop.clients.streaming(
         *("-D", "mapreduce.map.maxattempts=1", "-D", "mapreduce.job.reduces=0"),
@@ -78,6 +79,7 @@ def test_job_that_fails_says_why(interop: InteropCluster, texts: str) -> None:
     assert final_state(interop, application_of(run)) == "FAILED"
 
 
+@pytest.mark.full
 def test_history_server_shows_counters_of_a_finished_job(interop: InteropCluster, texts: str) -> None:
     run = interop.clients.example("wordcount", texts, "/out/counted").checked()
     job = application_of(run).replace("application", "job")

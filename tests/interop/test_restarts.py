@@ -85,6 +85,7 @@ def test_jobs_outlive_a_namenode_and_a_datanode(cluster: InteropCluster, tmp_pat
         assert Counter(line.rstrip() for line in output_lines(cluster, f"/out/{job}")) == expected
 
 
+@pytest.mark.full
 def test_a_frozen_namenode_holds_a_job_up_and_no_longer(cluster: InteropCluster, tmp_path: Path) -> None:
     """A NameNode in a long pause keeps its connections, and the kernel takes what is sent to it."""
     (tmp_path / "in.txt").write_text("line\n" * 1000)

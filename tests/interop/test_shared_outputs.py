@@ -184,6 +184,7 @@ def test_a_job_manager_killed_while_mergers_merge_is_replaced_and_its_job_read_i
     assert 3 * MAPS // 3 <= reads <= 2 * 3 * MAPS // 3
 
 
+@pytest.mark.full
 def test_a_datanode_that_is_killed_and_comes_back_costs_no_finished_map(
     merging: Configuration, hdfs: StockHdfs, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_map_only_streaming_names_its_files_alike(interop: InteropCluster, texts
     assert found == {"_SUCCESS": b"", "part-00000": b"a b word1\t\n" * 200}
 
 
+@pytest.mark.full
 def test_each_file_has_its_run_and_keys_are_parted_and_ordered_by_fields(
     interop: InteropCluster, tmp_path: Path
 ) -> None:

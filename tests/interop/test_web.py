@@ -86,6 +86,7 @@ def _running_job(web: str) -> dict[str, object] | None:
     return next((app for app in apps if app["trackingUI"] == "ApplicationMaster"), None)
 
 
+@pytest.mark.full
 def test_stock_masters_page_through_the_proxy_while_it_runs_and_after(
     interop: InteropCluster, web: str, job: WaitingJob
 ) -> None:

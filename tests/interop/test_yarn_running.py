@@ -110,6 +110,7 @@ def test_drained_node_is_let_back_in(pair: Pair, sides: Sides) -> None:
     assert "RUNNING" in compare(sides, "node -list -all")
 
 
+@pytest.mark.full
 def test_drained_node_goes_when_its_application_is_over(pair: Pair, sides: Sides) -> None:
     """The command waits; the last test of the module, as the clusters have no other node."""
     _exclude(pair, sides)

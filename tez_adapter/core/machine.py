@@ -6,8 +6,8 @@ wants from the ResourceManager is not a decision but a view, `asks()`: absolute 
 protocol wants them.
 
 What the ResourceManager hands out beyond the need is released; what is wanted and of no use is so a bounded number of
-times, since it is asked for again. `containers` says what is done with those held, `endings` what follows from an end;
-here is which event asks for which.
+times, since it is asked for again. `containers` says what is done with those held, `retry_or_fail` what follows from an
+end. Here is which event asks for which.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from collections.abc import Callable
 from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
 from tez_adapter.core.dag import DagSpec
-from tez_adapter.core.endings import JobEndings
 from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.notices import Notices
 from tez_adapter.core.records import Attempt, Container, Vertex, may_run
+from tez_adapter.core.retry_or_fail import JobEndings
 from tez_adapter.core.states import (
     EXIT_NO_ROOM,
     AttemptEvent,
