@@ -164,8 +164,8 @@ async def test_what_lost_its_environment_too_is_remembered(
     master = Master(rm, node)
     await master.run(ONE, launch_context(escaped.command("exec sleep 1000", CLEARED)))
     (process,) = await escaped.running(1)
-    held = node.runtime.containers[ONE].process
-    assert held is not None and await gone(lambda: process.pid not in dict(held.strays))
+    held = await rm.until(lambda: node.runtime.containers[ONE].process)
+    assert await gone(lambda: process.pid not in dict(held.strays))
     (escaped.folder / "alone").touch()
     assert await gone(lambda: process.ppid() != os.getpid())
     await asyncio.sleep(0.2)  # some looks of the monitor, which sees it without its parent
