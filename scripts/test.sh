@@ -14,6 +14,6 @@ lint-imports
 [ $# -eq 0 ] || exec python -m pytest "$@"
 # Two at a time, but for those with real Hadoop programs, which fill a machine of two cores by themselves.
 failed=0
-python -m pytest -n 2 --dist loadfile -m "not interop and not full" || failed=$?
+python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" || failed=$?
 python -m pytest -m "interop and not full" || failed=$?
 exit $failed
