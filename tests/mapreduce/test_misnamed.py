@@ -61,6 +61,7 @@ def test_names_of_a_class_between_count_too(tmp_path: Path) -> None:
         ["def setup(self): setattr(self, 'map', self.mapped)", "def mapped(self, key, value): yield value, 1"],
         ["def setup(self): self.seen = self.naming", "naming = 'x'", "def words(self): pass"],
         ["def mapper(self, key, value): yield value, 1", "map = mapper"],
+        ["steps = 0", "def step(self): self.steps += 1"],
     ],
 )
 def test_an_identity_that_is_meant_is_none_of_them(tmp_path: Path, lines: list[str]) -> None:

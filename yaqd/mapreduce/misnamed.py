@@ -44,7 +44,8 @@ def refuse_misnamed(job: type[Job], path: str) -> None:
     if _works(job):
         return
     used = _words_of(job, _BEGINNING)
-    found = {name: meant for name, meant in _misnamed(job, _NEAR_METHOD, _NEAR_ATTRIBUTE) if name not in used}
+    near = _misnamed(job, _NEAR_METHOD, _NEAR_ATTRIBUTE)
+    found = {name: meant for name, meant in near if name not in used and (meant != "setup" or _is_setup(name))}
     if not found:
         return
     what = " and ".join(f"{_kind(job, name)} {name}" for name in found)
@@ -77,6 +78,11 @@ def _works(job: type[Job]) -> bool:
         for code in _codes(job, _BEGINNING)
         for instruction in dis.get_instructions(code)
     )
+
+
+def _is_setup(name: str) -> bool:
+    """A setup() alone makes no job: what is merely like it (`step`) may be a helper that nobody calls."""
+    return _plain(name) in _ELSEWHERE or _likeness(_plain(name), "setup") >= _VERY_NEAR
 
 
 def _overrides(job: type[Job], name: str) -> bool:
