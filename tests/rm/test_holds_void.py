@@ -5,7 +5,7 @@ import pytest
 from rm.scheduler.events import Asked, AskRow, AttemptEnded, NodeDraining, NodeResized
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView
-from tests.rm.rm_life import Life
+from tests.rm.rm_life import Life, named
 from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
 
@@ -58,3 +58,24 @@ def test_a_node_that_becomes_too_small_for_the_ask_is_not_held_for_it(gb: int, i
     life = Drained()
     life.tell(NodeResized(life.id, Resource(gb * GB, 4)))
     assert (life.held is not None) == is_held
+
+
+def test_what_becomes_free_may_give_another_ask_of_the_attempt_all_it_wants() -> None:
+    """The first hold's node serves the second ask at once, and with that ends the second hold."""
+    life = Life(QueueingSpec(bound=4))
+    first, second = life.node("a"), life.node("b")
+    assert len(life.ask(life.app(), 10)) == 10
+    app = life.app(estimate=None)
+    life.ask(app, 1, gb=4)
+    life.ask(app, 1, gb=1, priority=2)
+    view, attempt = life.scheduler.view, life.scheduler.view.attempt(app)
+    nodes = [view.nodes.get(node_id) for node_id in (first, second)]
+    assert attempt is not None and nodes[0] is not None and nodes[1] is not None
+    large, small = attempt.asks
+    view.holds.begin(AskHold(nodes[0], attempt, HoldKind.RESERVED, life.now, large, until=100.0))
+    view.holds.begin(AskHold(nodes[1], attempt, HoldKind.QUEUE, life.now, small))
+    assert life.end("a") == [], "what ends there is kept"
+    for _ in range(3):
+        life.end("a")
+    given = life.tell(Asked(app, (AskRow(1, -1, "*", Resource(4 * GB, 1), 0),)))
+    assert "a" in named(given) and not attempt.asks.pending and not view.holds.of_attempt(attempt)

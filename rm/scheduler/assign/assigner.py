@@ -107,14 +107,15 @@ class Assigner:
     def _give(
         self, pick: Pick | OverAllocation, now: float, why: str, queued: NodeQueuePlace | None = None
     ) -> Iterator[Outcome]:
-        """Carry the pick out; what was reserved for an ask that has all, or reserved here, is given up."""
+        """Carry the pick out. Nodes held for an ask that has all are given up, and this one if it was the attempt's."""
         yield self._carry_out(pick, now, why, queued)
         self._view.file(pick.attempt)
         here, holds = pick.node.hold, self._view.holds
         if here is not None and here.attempt is pick.attempt:
             yield from holds.end(here, GOT)
-        for hold in [] if pick.ask.pending else list(holds.of(pick.attempt, pick.ask)):
-            yield from holds.end(hold, GOT)
+        if not pick.ask.pending:
+            for hold in list(holds.of(pick.attempt, pick.ask)):
+                yield from holds.end(hold, GOT)
 
     def _carry_out(
         self, pick: Pick | OverAllocation, now: float, why: str, queued: NodeQueuePlace | None = None
@@ -164,6 +165,7 @@ class Assigner:
     def settle(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
         """Give up nodes that are held for the attempt and of no use to it any more."""
         for hold in self._view.holds.of_attempt(attempt):
-            if is_void(self._view, hold):
+            # what became free at the node before may have been all that another ask wanted, which ended its hold
+            if hold.node.hold is hold and is_void(self._view, hold):
                 yield from self._view.holds.end(hold, "the ask is gone")
                 yield from self.fill(hold.node, now)

@@ -22,8 +22,19 @@ class Looking(Protocol):
     sweep: Sweep | None
 
 
-class Judge(Protocol[_Found]):
-    """Says what there is on one node."""
+class Offers(Protocol[_Found]):
+    """Says what there is on one node for an ask."""
+
+    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> _Found | None:
+        """Return what there is for the ask. None: nothing, at a cost that is added to the look's.
+
+        `look.ends` set: nothing for anybody behind it in its line either.
+        """
+        ...
+
+
+class Judge(Offers[_Found], Protocol[_Found]):
+    """Says besides for whom that may be at all."""
 
     def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
         """Tell whether there is something for containers of this size of the leaf queue."""
@@ -31,13 +42,6 @@ class Judge(Protocol[_Found]):
 
     def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
         """Tell whether the application's user may have one more. Asked only where users are limited."""
-        ...
-
-    def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> _Found | None:
-        """Return what there is for the ask. None: nothing, at a cost that is added to the look's.
-
-        `look.ends` set: nothing for anybody behind it in its line either.
-        """
         ...
 
 
@@ -76,7 +80,7 @@ def first_in_line(
     leaf: QueueView,
     name: Line,
     line: list[OrderKey],
-    judge: Judge[_T],
+    offers: Offers[_T],
     before: OrderKey | None = None,
 ) -> tuple[tuple[OrderKey, AskKey], _T] | None:
     """Return the same of one line, with its place in the order, where that comes before `before`."""
@@ -91,7 +95,7 @@ def first_in_line(
         if attempt.blacklist and not attempt.accepts(node):
             look.attempts += 1
             look.cost += CHEAP
-        elif (found := _first_ask(looking, node.id.host, attempt, shape, look, judge)) is not None:
+        elif (found := _first_ask(looking, node.id.host, attempt, shape, look, offers)) is not None:
             return (key, found[0]), found[1]
         if look.ends or look.passes >= PASSES_MAX:
             return None  # who passed it is offered the next one, too
@@ -110,7 +114,7 @@ def _first_ask(
     attempt: AttemptView,
     shape: Resource,
     look: Look,
-    judge: Judge[_T],
+    offers: Offers[_T],
 ) -> tuple[AskKey, _T] | None:
     """Return what there is on the host for the attempt's first ask for which there is something. `look`: the one along
     its line."""
@@ -119,7 +123,7 @@ def _first_ask(
         if ask.strict and host not in ask.counts and ask.is_pinned():
             within.cost += 1
         else:
-            found = judge.offer(attempt, ask, within)
+            found = offers.offer(attempt, ask, within)
             if found is not None:
                 return ask.key, found
             if within.ends or within.passes >= PASSES_MAX:

@@ -33,8 +33,8 @@ from rm.scheduler.opportunistic.unplaced import Want
 from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
-from rm.scheduler.view.records import AppView, AttemptView, QueueView
-from yaqd.model import NodeId, Resource
+from rm.scheduler.view.records import AttemptView, QueueView
+from yaqd.model import NodeId
 
 #: after so many times what an ask waits until a node is reserved for it, it has one reserved also where it may wait at
 #: nodes (it may be too large for what ends there, or the waits too long for its master), and one that it does not
@@ -111,19 +111,13 @@ class HoldChoice:
 
 
 class _Reserving:
-    """Judges for whom the node is reserved."""
+    """Offers the node to asks that have waited for too long."""
 
     def __init__(self, choice: HoldChoice, view: ClusterView, node: NodeView, now: float) -> None:
         self._choice = choice
         self._view = view
         self._node = node
         self._now = now
-
-    def takes_size(self, leaf: QueueView, shape: Resource) -> bool:
-        return self._view.calculator.fits(shape, self._node.total)
-
-    def is_in_turn(self, leaf: QueueView, app: AppView) -> bool:
-        return may_take(self._view, app)
 
     def offer(self, attempt: AttemptView, ask: Ask, look: Look) -> AskHold | None:
         """Reserve the node for the ask. An ask that is not due yet keeps those behind it from having it reserved."""
