@@ -1,7 +1,7 @@
 """The proxy on a real node: whose token is whose, what is passed on, what is placed, and what survives kill -9."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +30,6 @@ from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol, ContainerManagementProtocol
 from yaqd.security import Token
-
-
-@pytest.fixture
-async def scheduler() -> AsyncIterator[FakeScheduler]:
-    fake = FakeScheduler()
-    await fake.rpc.start()
-    yield fake
-    await fake.rpc.stop()
-
-
-@pytest.fixture
-async def node(start_node: Callable[..., Any], scheduler: FakeScheduler) -> NodeManager:
-    started: NodeManager = await start_node(proxy_settings(scheduler))
-    scheduler.publish(started.node_id)
-    return started
-
-
-@pytest.fixture
-async def proxied(master: Master, scheduler: FakeScheduler, tmp_path: Path) -> AsyncIterator[ProxiedMaster]:
-    running = await ProxiedMaster.launch(master, scheduler, tmp_path)
-    yield running
-    await running.rpc.close()
 
 
 async def test_the_real_token_stays_at_the_node_and_the_local_one_opens_the_proxy_alone(

@@ -1,7 +1,7 @@
 """What a proxy keeps: asks that no node takes yet, and containers that were not booked or came back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,6 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as pb
-
-
-@pytest.fixture
-async def scheduler() -> AsyncIterator[FakeScheduler]:
-    fake = FakeScheduler()
-    await fake.rpc.start()
-    yield fake
-    await fake.rpc.stop()
-
-
-@pytest.fixture
-async def node(start_node: Callable[..., Any], scheduler: FakeScheduler) -> NodeManager:
-    started: NodeManager = await start_node(proxy_settings(scheduler))
-    scheduler.publish(started.node_id)
-    return started
-
-
-@pytest.fixture
-async def proxied(master: Master, scheduler: FakeScheduler, tmp_path: Path) -> AsyncIterator[ProxiedMaster]:
-    running = await ProxiedMaster.launch(master, scheduler, tmp_path)
-    yield running
-    await running.rpc.close()
 
 
 async def test_the_resource_managers_estimates_go_with_the_containers_and_it_hears_what_is_kept(

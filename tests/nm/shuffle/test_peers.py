@@ -7,7 +7,6 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,22 +17,7 @@ from nm.shuffle.jobs import ShuffleJobs
 from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.request import RequestRefused, parse_request
 from nm.shuffle.rooms import UNFINISHED_BYTES_MAX
-from tests.nm.nm_shuffle_served import APPLICATION, USER, Served, job_token, segments
-
-
-@pytest.fixture
-def jobs() -> ShuffleJobs:
-    jobs = ShuffleJobs()
-    jobs.add(APPLICATION, USER, job_token())
-    return jobs
-
-
-@pytest.fixture
-def served(tmp_path: Path, jobs: ShuffleJobs) -> Iterator[Served]:
-    limits = ShuffleLimits(connections_max=3, keep_alive=False, keep_alive_timeout_s=0.4)
-    served = Served(tmp_path, jobs, limits, 4096)
-    yield served
-    served.service.stop()
+from tests.nm.nm_shuffle_served import Served, segments
 
 
 def test_too_many_connections_are_told_to_come_back(served: Served) -> None:

@@ -8,7 +8,6 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -17,27 +16,11 @@ import pytest
 
 from nm.shuffle import request
 from nm.shuffle.jobs import BadServiceData, ShuffleJob, ShuffleJobs
-from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.outputs import MapOutput
 from nm.shuffle.request import MAX_MAP_IDS, parse_request
 from riffle_merger.format import IndexEntry, SpillIndex
 from tests.nm.nm_shuffle_served import APPLICATION, JOB, KEY, USER, Served, job_token, segments
 from yaqd.model import ApplicationId
-
-
-@pytest.fixture
-def jobs() -> ShuffleJobs:
-    jobs = ShuffleJobs()
-    jobs.add(APPLICATION, USER, job_token())
-    return jobs
-
-
-@pytest.fixture
-def served(tmp_path: Path, jobs: ShuffleJobs) -> Iterator[Served]:
-    limits = ShuffleLimits(connections_max=3, keep_alive=False, keep_alive_timeout_s=0.4)
-    served = Served(tmp_path, jobs, limits, 4096)
-    yield served
-    served.service.stop()
 
 
 def test_hashes_are_hadoops(jobs: ShuffleJobs) -> None:
