@@ -48,7 +48,7 @@ from yaqd.config import Configuration
 from yaqd.config.reach import reach_line
 from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationId, NodeId
-from yaqd.policies.queueing.guard import survive
+from yaqd.policies.guard import survive
 
 log = logging.getLogger(__name__)
 

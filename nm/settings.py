@@ -15,8 +15,8 @@ from yaqd.config.reach import WILDCARDS, is_loopback, is_set
 from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
 from yaqd.policies.queueing.order import Ordering
-from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.policies.queueing.wait import WAITS
+from yaqd.policies.registry import UnknownPolicy
 
 _HOSTNAME = "yarn.nodemanager.hostname"
 _ADDRESS = "yarn.nodemanager.address"

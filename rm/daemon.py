@@ -62,7 +62,7 @@ from rm.web.server import RmWeb
 from yaqd.config import Configuration
 from yaqd.config.reach import WILDCARDS
 from yaqd.ipc import RpcError, server_limits
-from yaqd.policies.queueing.guard import survive
+from yaqd.policies.guard import survive
 from yaqd.proto import yarn_common_pb2 as common
 
 log = logging.getLogger(__name__)

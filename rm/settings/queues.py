@@ -15,7 +15,7 @@ from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES
 from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.place_scores import PLACES, Affinity
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."

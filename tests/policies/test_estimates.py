@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.policies.policy_facts import hostile_s, job_id
 from yaqd.policies.queueing.bounds import poisson_bound
 from yaqd.policies.queueing.estimates import Estimator, ask_key, recurring_name, stage_key
-from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.policies.queueing.tuning import BoundTuner
+from yaqd.policies.registry import UnknownPolicy
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,17 @@ import pytest
 
 from tests.policies.policy_facts import SLOT, facts, job_id, queued, running
 from yaqd.model import NodeId, Resource
+from yaqd.policies.guard import policy_fault, survive
 from yaqd.policies.queueing.bounds import BOUNDS
 from yaqd.policies.queueing.estimates import ESTIMATES, Estimator
-from yaqd.policies.queueing.guard import policy_fault, survive
 from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place import Placer
 from yaqd.policies.queueing.place_scores import Load
 from yaqd.policies.queueing.rebalance import REBALANCES, Move, NodeQueueLoad
-from yaqd.policies.queueing.registry import NUMBERS, UnknownPolicy
 from yaqd.policies.queueing.tuning import BoundTuner
 from yaqd.policies.queueing.wait import WAITS
+from yaqd.policies.registry import NUMBERS, UnknownPolicy
 
 KINDS = ("order", "job_order", "bound", "estimate", "wait", "rebalance", "place")
 

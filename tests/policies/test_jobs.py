@@ -18,7 +18,7 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS, WaitingJob
 from yaqd.policies.queueing.order import ORDERS, Ordering
 from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.policies.queueing.rebalance import REBALANCES
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.registry import UnknownPolicy
 
 names = st.sampled_from(["srjf", "lrtf", "ejf", "sjf", "cpath"])
 

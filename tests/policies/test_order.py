@@ -12,8 +12,8 @@ from tests.policies.policy_facts import SLOT, facts, few, hostile_s, job_facts, 
 from yaqd.model import ApplicationId, ContainerId, Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask
 from yaqd.policies.queueing.order import ORDERS, Ordering, Scope
-from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.policies.queueing.wait import wait_estimate
+from yaqd.policies.registry import UnknownPolicy
 
 names = st.sampled_from(["srjf", "lrtf", "stf", "ejf", "fifo", "cpath"])
 orderings = st.builds(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from yaqd.policies.queueing.place import Placer, choose
 from yaqd.policies.queueing.place_scores import Affinity, Load
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.registry import UnknownPolicy
 
 names = st.sampled_from(["wait", "length", "length-per-slot", "two-choices", "random"])
 nodes = st.builds(Load, st.integers(0, 9), st.floats(0, 100) | st.sampled_from([nan, inf, -1.0]), st.integers(0, 9))

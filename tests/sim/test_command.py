@@ -12,7 +12,7 @@ from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
 from yaqd.cli.simulation import screen as sim_screen
 from yaqd.cli.simulation.systems import comparison, parse_system
-from yaqd.policies.queueing.guard import survive
+from yaqd.policies.guard import survive
 from yaqd.sim.experiments import EXPERIMENTS, run_experiment
 from yaqd.sim.experiments.runner import PolicyFailed
 from yaqd.sim.workloads import Arrivals, Drawn

@@ -19,8 +19,8 @@ from yaqd.policies.queueing.job_order import JOB_ORDERS
 from yaqd.policies.queueing.order import ORDERS, Scope
 from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.policies.queueing.rebalance import REBALANCES
-from yaqd.policies.queueing.registry import UnknownPolicy
 from yaqd.policies.queueing.wait import WAITS
+from yaqd.policies.registry import UnknownPolicy
 from yaqd.sim.workload import SLOT
 
 #: the systems that `System.name` may name

@@ -14,7 +14,7 @@ from typing import Final
 
 from rm.scheduler.view.calculators import CALCULATORS, Calculator
 from yaqd.policies.queueing.job_order import JOB_ORDERS
-from yaqd.policies.queueing.registry import UnknownPolicy
+from yaqd.policies.registry import UnknownPolicy
 
 PREFIX: Final = "yarn.scheduler.capacity."
 _NAME = re.compile(r"[^\s.,:/\\]{1,255}\Z")

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.registry import PolicyTable, calls
+from yaqd.policies.registry import PolicyTable, calls
 
 #: (slots, mean task duration s, gap between refills s, part of intervals or time that may idle) -> tasks
 QueueBound = Callable[[int, float, float, float], int]

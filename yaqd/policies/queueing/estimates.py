@@ -17,7 +17,7 @@ from typing import Any, Final
 from yaqd.model import ApplicationId
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.means import RecentMean
-from yaqd.policies.queueing.registry import PolicyTable, calls
+from yaqd.policies.registry import PolicyTable, calls
 
 #: longest part of a key, characters; names come from users
 _LONGEST_NAME: Final = 200

@@ -12,8 +12,8 @@ from yaqd.model import ApplicationId
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts
-from yaqd.policies.queueing.registry import PolicyTable
 from yaqd.policies.queueing.steps import step
+from yaqd.policies.registry import PolicyTable
 
 
 @value()

@@ -19,8 +19,8 @@ from typing import Final
 from yaqd.model import ApplicationId, Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask, TaskFacts
-from yaqd.policies.queueing.registry import PolicyTable
 from yaqd.policies.queueing.steps import step
+from yaqd.policies.registry import PolicyTable
 
 #: what a strategy is: the rank of a task, the smallest first; inf is last, and NaN counts as inf
 TaskRank = Callable[[QueuedTask, JobFacts], float]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from yaqd.model.values import value
-from yaqd.policies.queueing.registry import NUMBERS, PolicyTable
+from yaqd.policies.registry import NUMBERS, PolicyTable
 
 
 class NodeLoad(Protocol):

@@ -16,7 +16,7 @@ from typing import Any, Final
 from yaqd.model import NodeId
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.registry import PolicyTable, calls
+from yaqd.policies.registry import PolicyTable, calls
 
 
 @value()

@@ -17,7 +17,7 @@ from typing import Final
 from yaqd.model import Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
-from yaqd.policies.queueing.registry import PolicyTable
+from yaqd.policies.registry import PolicyTable
 
 
 def wait_estimate(

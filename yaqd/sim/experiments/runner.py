@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Final
 
 from yaqd.model.values import value
-from yaqd.policies.queueing.guard import policy_fault
+from yaqd.policies.guard import policy_fault
 from yaqd.sim.experiments.measures import metrics, shares
 from yaqd.sim.experiments.model import Case, Experiment, Run
 from yaqd.sim.experiments.outcome import metrics_of, middle

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Final, Generic, TypeVar
 
-from yaqd.policies.queueing.guard import GIVES_WAY, Guarded
+from yaqd.policies.guard import GIVES_WAY, Guarded
 
 T = TypeVar("T")
 
