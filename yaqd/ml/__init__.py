@@ -1,0 +1,9 @@
+"""What a training program imports: `report` for any loop, `IterativeJob` for a data-parallel one. Definitions only; it
+never connects. The way to the cluster is a channel that is handed in."""
+
+from yaqd.mapreduce.params import Param
+from yaqd.ml.channel import Channel, Said
+from yaqd.ml.iterative import IterativeJob, Partition
+from yaqd.ml.reporting import last_checkpoint, report, set_channel
+
+__all__ = ["Channel", "IterativeJob", "Param", "Partition", "Said", "last_checkpoint", "report", "set_channel"]

@@ -1,0 +1,98 @@
+"""A data-parallel training job as a class: the data lies in partitions, a model goes round.
+
+    class Means(IterativeJob):
+        def load(self, partition):
+            return np.load(partition.data[0])
+
+        def initial(self):
+            return np.zeros(10)
+
+        def step(self, state, partition):
+            return gradient(state, partition)
+
+        def combine(self, state, partials):
+            return state - 0.1 * sum(p["gradient"] for p in partials), sum(p["loss"] for p in partials)
+
+`load` and `step` run in workers, the others in one driver process. State and partials travel as
+`yaqd.ml.arrays` has them: arrays, numbers, and dicts, lists and tuples of these. What a method is handed is read-only.
+Partials come in the order of the partitions, so that the model does not depend on the number of workers.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+#: computes `step` of a state on all partitions; the partials, in the order of the partitions
+Evaluate = Callable[[Any], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One part of a job's data."""
+
+    index: int
+    #: partitions in all
+    count: int
+    #: files of this partition: those of the job (`--data`), dealt round
+    data: tuple[str, ...] = ()
+    #: for what is random in this partition; follows from the job's seed and the index
+    seed: int = 0
+
+    @classmethod
+    def of(cls, index: int, count: int, data: Sequence[str] = (), seed: int = 0) -> "Partition":
+        """Return partition `index` of a job with `count` of them, these files and this seed."""
+        digest = hashlib.sha256(f"{seed}/{index}".encode()).digest()
+        return cls(index, count, tuple(data[index::count]), int.from_bytes(digest[:8], "big"))
+
+
+class IterativeJob:
+    """Base of data-parallel training jobs: `load`, `step`, and either `initial` and `combine`, or `run`."""
+
+    #: shown by `yaq ml list`; "" = the class's name
+    name: ClassVar[str] = ""
+    #: parts of the data, each in one worker; the most workers that are of use
+    partitions: ClassVar[int] = 8
+    #: unless the submission says another number
+    iterations: ClassVar[int] = 100
+
+    def __init__(
+        self, params: Mapping[str, Any] | None = None, *, seed: int = 0, data: Sequence[str] = (), iterations: int = 0
+    ) -> None:
+        """`params` holds values by attribute name, as `yaqd.mapreduce.parse_params` gives them. `iterations`: 0 is
+        what the class says."""
+        self.__dict__.update(params or {})
+        self.seed = seed
+        self.data = tuple(data)
+        #: how many are wanted
+        self.limit = iterations or self.iterations
+
+    def load(self, partition: Partition) -> Any:
+        """Return the data of a partition, in any form. It stays in the worker for all iterations."""
+        raise NotImplementedError
+
+    def step(self, state: Any, partition: Any) -> Any:
+        """Return what this partition adds; `partition` is what `load` returned."""
+        raise NotImplementedError
+
+    def initial(self) -> Any:
+        """Return the state that iteration 0 begins with."""
+        raise NotImplementedError
+
+    def combine(self, state: Any, partials: Sequence[Any]) -> tuple[Any, float]:
+        """Return the next state, and the loss of the state that was handed in."""
+        raise NotImplementedError
+
+    def run(self, evaluate: Evaluate) -> Any:
+        """Train and return the last state: for an optimizer that calls the objective itself.
+
+        `evaluate(state)` returns the partials of `step`, in the order of the partitions. Each iteration calls
+        `yaqd.ml.report` with its loss. What it computes must follow from what `evaluate` returned and from the seed:
+        a job that is started again is given the same answers.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def overrides_run(cls) -> bool:
+        """Return whether the job trains by `run`."""
+        return cls.run is not IterativeJob.run
