@@ -14,7 +14,8 @@ from yaqd.security.service_acls import ServiceAcls
 
 
 def admission(conf: Configuration, protocol: str = ContainerManagementProtocol.NAME) -> ServiceAcl | None:
-    """What that protocol's server asks of each connection; None: nothing. Reads files. Raises ConfigError."""
+    """Returns what that protocol's server asks of each connection, or None where it asks nothing. Reads files. Raises
+    ConfigError."""
     acls = ServiceAcls(conf, GroupLookups(Groups.read(conf), unix_groups))
 
     def admit(caller: Caller, asked: str) -> None:

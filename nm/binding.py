@@ -11,7 +11,7 @@ from yaqd.ipc import RpcConnectionError
 
 @contextlib.contextmanager
 def listening(what: str, host: str, port: int) -> Iterator[None]:
-    """Errors of binding as RpcConnectionError, as the RPC server's own."""
+    """Turns errors of binding into RpcConnectionError, as the RPC server's own are."""
     try:
         yield
     except OSError as error:
@@ -22,7 +22,7 @@ def listening(what: str, host: str, port: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def named(conf: Configuration, key: str) -> Iterator[None]:
-    """These errors as ConfigError about the key that gives the port, or the one of the host where that is at fault."""
+    """Turns these errors into ConfigError about the key of the port, or of the host where that is at fault."""
     try:
         yield
     except RpcConnectionError as error:

@@ -262,7 +262,7 @@ class NodeManager:
         return self.registration.node_id
 
     def reach_line(self) -> str:
-        """What is open to whom, for people; only after start."""
+        """Says what is open to whom, for people; only after start."""
         listening = [("containers", *self._services.rpc.address), ("web", *self.web_address)]
         listening.append(("shuffle", self.settings.bind_host, self.shuffle.port))
         if self.merger is not None:

@@ -126,7 +126,7 @@ class Heartbeat:
         self._increased: list[ContainerId] = []
 
     def notify(self) -> None:
-        """Something happened that the ResourceManager waits for: the next heartbeat goes out now."""
+        """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now."""
         if self._settings.out_of_turn_heartbeats:
             self._due.set()
 
@@ -137,7 +137,7 @@ class Heartbeat:
             self._runtime.order([SettingsChanged(settings)])
 
     async def run(self) -> None:
-        """Until cancelled, or the ResourceManager tells the node to shut down."""
+        """Sends heartbeats until cancelled, or until the ResourceManager tells the node to shut down."""
         while True:
             if not await self._register():
                 return
@@ -327,7 +327,7 @@ class Heartbeat:
         )
 
     def updated(self, container_id: ContainerId) -> None:
-        """A container's grant grew on this node: said in the next heartbeat."""
+        """Notes that a container's grant grew on this node: the next heartbeat says so."""
         self._increased.append(container_id)
         self.notify()
 
@@ -375,5 +375,5 @@ class Heartbeat:
 
 
 def tracker_client(host: str, port: int, *, user: str, timeout_s: float) -> RpcClient:
-    """One attempt to connect per call: the pauses between attempts are this module's."""
+    """Makes a client with one attempt to connect a call: the pauses between attempts are this module's."""
     return RpcClient(host, port, user=user, timeout_s=timeout_s, connect_retries=NO_RETRY)

@@ -12,7 +12,7 @@ SHOWN_MAX = 200
 
 
 def queue_dict(queue: NodeQueueSnapshot, settings: NodeQueueSettings) -> dict[str, Any]:
-    """Of the node; a time that nobody can tell is null."""
+    """Returns the node's queue as REST shows it; a time that nobody can tell is null."""
     ordering = settings.ordering
     return {
         "running": queue.running,
@@ -32,7 +32,7 @@ def queue_text(queue: NodeQueueSnapshot) -> str:
 
 
 def places(queue: NodeQueueSnapshot) -> Mapping[ContainerId, dict[str, Any]]:
-    """Of those that wait, the first ones: place from 1, time waited and time until the start."""
+    """Returns, of the first containers that wait, the place from 1, the time waited and the time until the start."""
     return {
         view.container_id: {
             "place": place,

@@ -80,7 +80,7 @@ class NodeQueueCommands:
         return self.ordering(message.order, starve_s, ratio, scope)
 
     def ordering(self, strategy: str, starve_s: float, starve_ratio: float, scope: str) -> Ordering:
-        """By arrival where nobody knows the name, in the same turns."""
+        """Makes the ordering of that name; by arrival, in the same turns, where nobody knows the name."""
         try:
             return Ordering(strategy or "fifo", starve_s, starve_ratio, scope or "all")
         except ValueError as error:
@@ -133,7 +133,7 @@ def _estimate(milliseconds: int | None) -> float | None:
 
 
 def task_facts(token: server.ContainerTokenIdentifier, job: ApplicationId) -> TaskFacts:
-    """What a container's token says of it beside its resources; of a stock ResourceManager's that is little."""
+    """Reads what a container's token says of it beside its resources. A stock ResourceManager's says little."""
     task = token.yaq_task
     if token.HasField("yaq_task"):
         arrival = task.job_arrival_ms / 1000
@@ -162,5 +162,5 @@ def queue_pb(queue: NodeQueueSnapshot) -> server.NodeQueue:
 
 
 def wait_ms(seconds: float) -> int:
-    """-1: for ever."""
+    """Converts seconds to milliseconds; -1: for ever."""
     return round(1000 * min(seconds, _LONGEST_S)) if math.isfinite(seconds) else -1

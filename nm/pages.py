@@ -22,7 +22,7 @@ def node_page(
     containers: Iterable[tuple[Container, str]],
     queue: NodeQueueSnapshot,
 ) -> web.Response:
-    """`containers` with the names of their states."""
+    """Makes the node's page. `containers`: each with the name of its state."""
     pairs = [
         ("resources", text(resource)),
         ("health", text("healthy" if health.is_healthy else "unhealthy")),

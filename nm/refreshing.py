@@ -40,7 +40,7 @@ class Refreshing:
         self._tasks = TaskSet()
 
     def told(self, read_ms: int) -> None:
-        """When the ResourceManager read its files last, epoch ms."""
+        """Notes when the ResourceManager read its files last, epoch ms. A new time has the node read its own."""
         if read_ms == self._read_ms:
             return
         self._read_ms = read_ms

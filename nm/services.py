@@ -60,7 +60,7 @@ class NodeServices:
         logs: LogAggregation | None,
         on_updated: Callable[[ContainerId], None],
     ) -> None:
-        """`undo` stops what is started. Raises ConfigError where a port cannot be had."""
+        """Starts the services; `undo` stops what is started. Raises ConfigError where a port cannot be had."""
         await self._start_proxy(undo, runtime)
         service = ContainerService(
             runtime,

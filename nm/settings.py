@@ -160,7 +160,7 @@ class NodeSettings:
 
 
 def node_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The daemon's own environment as containers may inherit it; YAQ_PYTHON defaults to this interpreter."""
+    """Returns the daemon's own environment as containers may inherit it; YAQ_PYTHON defaults to this interpreter."""
     return {"YAQ_PYTHON": sys.executable, **environ}
 
 

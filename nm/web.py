@@ -80,7 +80,7 @@ class NodeWeb:
         )
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """The bound address. Raises OSError."""
+        """Starts the server and returns the bound address. Raises OSError."""
         return await self._http.start(host, port)
 
     async def stop(self) -> None:
@@ -91,7 +91,7 @@ class NodeWeb:
         self._logs.register_on(router)
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """All but the logs."""
+        """Adds all routes but the logs."""
         add = router.add_get
         for path in ("/ws/v1/node", "/ws/v1/node/", "/ws/v1/node/info"):
             add(path, self._info)

@@ -38,7 +38,7 @@ class ResourceManagerLink:
             raise Retriable(f"the ResourceManager does not answer this node's proxy: {error}") from error
 
     async def renew(self, token: Token) -> None:
-        """The ResourceManager's key has rolled."""
+        """Reconnects with the master's new token, after the ResourceManager's key has rolled."""
         self.token = token
         before, self._client = self._client, self._connect()
         await before.close()

@@ -22,7 +22,7 @@ _NODES_MAX: Final = 10_000
 
 
 def is_ours(ask: common.ResourceRequest) -> bool:
-    """Is it for the proxy to answer?"""
+    """Returns whether the proxy answers this request: it asks for opportunistic containers."""
     return ask.execution_type_request.execution_type == common.OPPORTUNISTIC
 
 
@@ -41,7 +41,7 @@ def ask_rows(asks: Iterable[common.ResourceRequest]) -> tuple[AskRow, ...]:
 
 
 def rows_of(container: common.Container, wanted_by: server.PlacedFor | None) -> tuple[AskRow, ...]:
-    """What asks for one like it where it was wanted; anywhere, where that was not kept."""
+    """Returns the rows that ask for such a container again where it was wanted; anywhere, if that was not kept."""
     wanted_by = wanted_by or server.PlacedFor(names=[ANY_HOST])
     strict = frozenset(wanted_by.strict)
     key = container.priority.priority, container.allocation_request_id
@@ -50,7 +50,7 @@ def rows_of(container: common.Container, wanted_by: server.PlacedFor | None) -> 
 
 
 def placed_for(place: Place) -> server.PlacedFor:
-    """What is kept of it until its master has it."""
+    """Returns what the proxy keeps of a place until the master has its container."""
     rows = place.wanted_by
     strict = [row.name for row in rows if not row.relax]
     return server.PlacedFor(container=place.container_id.id, names=[row.name for row in rows], strict=strict)
@@ -70,7 +70,7 @@ def ask_pb(row: AskRow) -> common.ResourceRequest:
 
 
 def placement_pb(place: Place) -> pb.ProxyPlacement:
-    """For the ResourceManager's `yaq explain`."""
+    """Writes a place for the ResourceManager, which shows it in `yaq explain`."""
     message = pb.ProxyPlacement(rule=place.rule, behind=place.behind)
     convert.put_container_id(message.container_id, place.container_id)
     if place.estimate_s is not None:
@@ -81,17 +81,17 @@ def placement_pb(place: Place) -> pb.ProxyPlacement:
 
 
 def milliseconds(seconds: float) -> int:
-    """For a message: what is longer than a life is as good as that."""
+    """Converts seconds for a message; a longer time than `limits.LONGEST_S` is cut to that."""
     return int(1000 * min(seconds, limits.LONGEST_S))
 
 
 def most_wait_s(registration: pb.RegisterDistributedSchedulingAMResponse) -> float | None:
-    """How long the master's containers may wait; None: as long as it takes."""
+    """Reads how long the master's containers may wait, s; None: as long as it takes."""
     return registration.yaq_most_wait_ms / 1000 if registration.HasField("yaq_most_wait_ms") else None
 
 
 def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerId]:
-    """Those that their node gave up before they ran. Hadoop says so in words alone."""
+    """Returns the containers that their node gave up before they ran. Hadoop says so in words alone."""
     return frozenset(
         convert.container_id(status.container_id)
         for status in statuses
@@ -102,7 +102,7 @@ def unserved(statuses: Iterable[common.ContainerStatus]) -> frozenset[ContainerI
 def lowered(
     rows: Iterable[AskRow], given: Iterable[common.Container], placed_for: Iterable[server.PlacedFor]
 ) -> tuple[AskRow, ...]:
-    """The rows of a request that is repeated, less what was given for it and has not been seen by the master."""
+    """Takes off a repeated request's rows what was given for it and has not been seen by the master."""
     names = {wanted_by.container: wanted_by.names for wanted_by in placed_for}
     counts: dict[tuple[int, int, str], int] = {}
     for container in given:

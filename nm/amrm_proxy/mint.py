@@ -49,7 +49,8 @@ class ProxyMint:
         return self._registration.fills_queues
 
     def container(self, place: Place, payer: Payer, lifetime_ms: int) -> common.Container:
-        """What its master is given. Raises InvalidToken while this node has no keys."""
+        """Makes the container that its master is given, with its token. Raises InvalidToken while this node has no
+        keys."""
         offer, now_ms = place.node, self._now_ms()
         identifier = server.ContainerTokenIdentifier(
             nmHostAddr=str(offer.node_id),

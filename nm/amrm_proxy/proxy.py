@@ -119,7 +119,7 @@ class AmrmProxy:
     # ---- masters come and go
 
     def adopt(self, token: server.ContainerTokenIdentifier, launch: LaunchContext) -> LaunchContext:
-        """The launch context of a container as it is to be carried out: a master's with another token in it."""
+        """Returns the launch context to carry out. A master's has another token in it."""
         if token.containerType != common.APPLICATION_MASTER:
             return launch
         try:
@@ -146,7 +146,7 @@ class AmrmProxy:
         return replace(launch, tokens=credentials.with_token(alias, local).write(), environment=environment)
 
     def container_done(self, container_id: ContainerId) -> None:
-        """If it is a master's, nobody calls any more."""
+        """Notes that a container has ended. If it was a master's, its session is closed."""
         session = self._sessions.get(container_id.attempt_id)
         if session is not None and session.master == container_id:
             self._close(session)

@@ -31,7 +31,7 @@ class ProxySettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "ProxySettings | None":
-        """None: no proxy. Raises ConfigError."""
+        """Reads the settings; None where the configuration wants no proxy. Raises ConfigError."""
         distributed = conf.get_bool(_DISTRIBUTED)
         if not (distributed or conf.get_bool(_ENABLED)):
             return None

@@ -24,7 +24,7 @@ def make_proxy(
     registration: NodeRegistration,
     estimates: Estimates,
 ) -> AmrmProxy | None:
-    """Not started; None where the configuration wants none. Raises ConfigError."""
+    """Makes the proxy without starting it; None where the configuration wants none. Raises ConfigError."""
     settings = ProxySettings.read(conf)
     if settings is None:
         return None

@@ -30,7 +30,10 @@ class ProxyStore:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="proxy-store")
 
     def load(self) -> tuple[list[server.ProxiedMaster], server.ProxyKeys | None]:
-        """Blocking. Raises OSError when there can be no such folder; what cannot be read is logged and left out."""
+        """Reads what was saved; a file that cannot be read is logged and left out. Blocking.
+
+        Raises OSError when there can be no such folder.
+        """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         masters, keys = [], None
         for path in sorted(self._folder.iterdir()):
@@ -46,7 +49,7 @@ class ProxyStore:
         return masters, keys
 
     async def save(self, attempt_id: ApplicationAttemptId, state: bytes) -> None:
-        """`state`: a ProxiedMaster on the wire. Raises OSError."""
+        """Writes a master's file; `state` is a ProxiedMaster on the wire. Raises OSError."""
         await self._run(self._write, str(attempt_id), state)
 
     async def save_keys(self, keys: server.ProxyKeys) -> None:

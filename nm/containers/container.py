@@ -31,7 +31,7 @@ _MAX_DIAGNOSTICS = 64 << 10
 
 
 def wire_enum(value: int) -> Any:
-    """An enum of the vocabulary as messages take it: the numbers are the same, the types know nothing of each other."""
+    """Passes an enum of the vocabulary as messages take it: the numbers are the same, the types differ."""
     return int(value)
 
 
@@ -163,8 +163,11 @@ class Container:
         return self.held_since is not None
 
     def status_pb(self, *, times_at: float | None = None, starts_in_s: float | None = None) -> common.ContainerStatus:
-        """`times_at`: for a ResourceManager that understands times, now, in monotonic seconds; `starts_in_s`: until its
-        program, which waits for a processor, is expected to start."""
+        """Writes the container's status.
+
+        `times_at`: now in monotonic seconds, for a ResourceManager that understands times. `starts_in_s`: seconds until
+        its program, which waits for a processor, is expected to start.
+        """
         state, sub_state = ON_THE_WIRE[self.stage]
         status = common.ContainerStatus(
             container_id=convert.container_id_pb(self.id),
@@ -192,12 +195,12 @@ class Container:
         return status
 
     def used(self, cpu_s: float, peak_bytes: int) -> None:
-        """By its processes together, as far as somebody has seen."""
+        """Notes what its processes have used together, as far as somebody has seen."""
         self.cpu_s = max(self.cpu_s, cpu_s)
         self.peak_bytes = max(self.peak_bytes, peak_bytes)
 
     def registration_pb(self) -> server.NMContainerStatus:
-        """For a registration with a ResourceManager that may know nothing of it."""
+        """Writes the container for a registration with a ResourceManager that may know nothing of it."""
         grant = self.grant
         status = server.NMContainerStatus(
             container_id=convert.container_id_pb(self.id),

@@ -97,7 +97,7 @@ class ContainerCourse:
         self.driver.stop()
 
     def held(self) -> HeldStarts:
-        """Containers that have had their turn, whose programs wait for a processor."""
+        """Returns the containers whose turn has come and whose programs wait for a processor."""
         return self._launcher.held()
 
     def validate(self) -> None:

@@ -11,7 +11,10 @@ _PRELAUNCH: Final = "prelaunch.err"
 
 
 def failure_text(code: int, log_dir: Path, tail_bytes: int) -> str:
-    """Blocking. The exit code and the last bytes of prelaunch.err and of the newest file with stderr in its name."""
+    """Returns the exit code and the last bytes of prelaunch.err and of the newest stderr file. Blocking.
+
+    A stderr file is one with stderr in its name.
+    """
     lines = [f"Exit code: {code}", f"Container exited with a non-zero exit code {code}. Error file: {_PRELAUNCH}."]
     for path in (log_dir / _PRELAUNCH, _stderr_file(log_dir)):
         text = tail(path, tail_bytes) if path is not None else ""
@@ -21,7 +24,7 @@ def failure_text(code: int, log_dir: Path, tail_bytes: int) -> str:
 
 
 def tail(path: Path, count: int) -> str:
-    """Blocking. The last bytes of a regular file as text; empty when it cannot be read."""
+    """Reads the last bytes of a regular file as text; empty when it cannot be read. Blocking."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -43,13 +46,13 @@ def _stderr_file(log_dir: Path) -> Path | None:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether a disk, or somebody's share of it, has no room left."""
+    """Tells whether a disk, or somebody's share of it, has no room left."""
     found = (error, error.__cause__)
     return any(isinstance(one, OSError) and one.errno in (errno.ENOSPC, errno.EDQUOT) for one in found)
 
 
 def with_advice(error: Exception) -> str:
-    """The error's text, and for a full disk what to do about it."""
+    """Returns the error's text, and for a full disk what to do about it."""
     if is_disk_full(error):
         return f"{error}; {NO_ROOM}"
     return str(error)

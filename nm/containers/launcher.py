@@ -44,7 +44,7 @@ class Launcher:
         self._address: tuple[str, str] | None = None
 
     def prepare_ahead(self, container: Container, localized: Localized) -> None:
-        """The container waits: what it needs is written now. Trouble with that shows at its launch."""
+        """Writes what a waiting container needs. Trouble with that shows at its launch."""
         if not container.grant.resource.extras.get(GPU, 0):
             self._ahead[container.id] = asyncio.ensure_future(self._prepared_ahead(container, localized))
 
@@ -91,15 +91,15 @@ class Launcher:
             raise Abandoned
 
     def held(self) -> HeldStarts:
-        """Programs whose start is held."""
+        """Returns the programs whose start is held."""
         return self._parts.pacer.held()
 
     def hurry(self, container_id: ContainerId) -> None:
-        """It is to end: its program, if it is held, need not wait for its turn any more."""
+        """Notes that the container is to end: its program need not wait for its turn any more."""
         self._parts.pacer.over(container_id)
 
     async def given_up(self, container: Container) -> None:
-        """The container is over. Where it was prepared in vain: returns when its empty logs are gone again."""
+        """Notes that the container is over. If it was prepared in vain, waits until its empty logs are gone again."""
         ahead = self._ahead.pop(container.id, None)
         if ahead is not None and await ahead is not None and container.folders is not None:
             await self._in_thread(partial(_delete_all, container.folders.log_dirs))

@@ -18,7 +18,10 @@ _OLD = "_DEL_"
 
 
 def clear_leftovers(local_dirs: tuple[Path, ...], delete: Callable[[Path], None]) -> None:
-    """Blocking, short. A folder on a broken disk stays as it is."""
+    """Kills what an earlier NodeManager left running and deletes its files. Blocking, short.
+
+    A folder on a broken disk stays as it is.
+    """
     stamp = int(time.time() * 1000)
     kill_leftovers(
         pid_file

@@ -25,7 +25,7 @@ class OwnEstimates:
         self._told: dict[ApplicationId, tuple[StageLeft, ...]] = {}
 
     def came(self, container: Container) -> JobReport | None:
-        """Before it may wait: what it says of its job. A master says nothing."""
+        """Returns what a container says of its job, before it may wait. A master says nothing."""
         if _is_master(container):
             return None
         job, priority = container.id.application_id, container.grant.priority
@@ -36,7 +36,7 @@ class OwnEstimates:
         return self._report(job, priority)
 
     def ended(self, container: Container) -> JobReport | None:
-        """What the end of one that came says of its job, and of its likes."""
+        """Returns what a container's end says of its job and of the job's other containers."""
         job, priority = container.id.application_id, container.grant.priority
         if container.exit_status == 0 and container.started_at:
             self._estimator.observe(ask_key(job, priority), container.ended_at - container.started_at)

@@ -104,13 +104,13 @@ class Replacements:
         self._handle(container, Event.REPLACE)
 
     def roll_back(self, container: Container) -> None:
-        """What was replaced runs again. The caller has checked that there is something."""
+        """Starts again what was replaced. The caller has checked that there is something."""
         container.is_replacing = True
         self._take_back(container)
         self._handle(container, Event.REPLACE)
 
     def rolls_back(self, container: Container) -> bool:
-        """Whether a container whose process has just ended goes on with what that one replaced."""
+        """Returns whether a container whose process has just ended goes on with what that one replaced."""
         if container.previous is None or container.stage is not Stage.RUNNING or container.exit_status == 0:
             return False
         container.add_diagnostics("Container Re-init Auto Rolled-Back.")

@@ -32,7 +32,7 @@ class RetryPolicy:
 
     @classmethod
     def from_pb(cls, message: pb.ContainerRetryContext) -> "RetryPolicy":
-        """The message without its field set is the default; so is a policy that nobody knows."""
+        """Reads the message. One without its field set is the default; so is a policy that nobody knows."""
         has_codes = message.retry_policy == pb.RETRY_ON_SPECIFIC_ERROR_CODES
         if not has_codes and message.retry_policy != pb.RETRY_ON_ALL_ERRORS:
             return cls()

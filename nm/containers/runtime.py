@@ -59,12 +59,14 @@ class ContainerRuntime:
         self._course.kill(container_id, status, reason)
 
     def remove(self, container_id: ContainerId) -> None:
-        """The ResourceManager has the container's end: its record goes."""
+        """Removes a container's record: the ResourceManager has its end."""
         self._table.remove(container_id, self._loop.time())
 
     def refusal(self, grant: ContainerGrant) -> str | None:
-        """Why this container is not taken on at present; None: it is. Never for want of places where it is a master,
-        or fits beside all that is here."""
+        """Returns why this container is not taken on at present, or None where it is.
+
+        A master is never refused for want of places, nor is a container that fits beside all that is here.
+        """
         if self._is_stopping:
             return "the node is about to stop"
         most = self._limits.waiting_max + _BEYOND_MAX
@@ -85,13 +87,13 @@ class ContainerRuntime:
         return number < capacity.memory_mb and wanted.fits_in(capacity)
 
     def signal(self, container_id: ContainerId, number: int) -> None:
-        """To the container's process group; accepted and without effect where nothing runs."""
+        """Signals the container's process group; accepted and without effect where nothing runs."""
         container = self.containers.get(container_id)
         if container is not None and container.process is not None:
             container.process.signal_group(number)
 
     def end_application(self, application_id: ApplicationId) -> None:
-        """The ResourceManager's word that an application is over: kills what runs, then deletes its folders."""
+        """Ends an application at the ResourceManager's word: kills what runs, then deletes its folders."""
         application = self.applications.get(application_id)
         if application is None or application.is_ending:
             return
@@ -101,31 +103,31 @@ class ContainerRuntime:
         self._course.retire(application)
 
     def was_here(self, container_id: ContainerId) -> bool:
-        """Whether the container ended on this node not long ago."""
+        """Returns whether the container ended on this node not long ago."""
         return self._table.was_here(container_id, self._loop.time())
 
     def is_running(self, container_id: ContainerId) -> bool:
-        """Also of an id that was read from a text."""
+        """Returns whether the container has a process. Its id may have been read from a text."""
         container = self.spelled(container_id)
         return container is not None and container.process is not None
 
     def spelled(self, container_id: ContainerId) -> Container | None:
-        """The container here whose id prints like this one."""
+        """Finds the container here whose id prints like this one."""
         return self._table.spelled(container_id)
 
     def queue_statistics(self) -> NodeQueueStatistics:
         return self._driver.queue.statistics()
 
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
-        """How long the job's containers run, s, by priority, as far as the ResourceManager told."""
+        """Returns how long the job's containers run, s, by priority, as far as the ResourceManager told."""
         return self._driver.queue.estimates(job)
 
     def queue_snapshot(self, first: int = 10) -> NodeQueueSnapshot:
-        """All that wait, counted, and the first ones described."""
+        """Counts all containers that wait and describes the `first` ones."""
         return self._driver.queue.snapshot(self._loop.time(), first, self.held_starts())
 
     def held_starts(self) -> HeldStarts:
-        """Containers that have had their turn, whose programs wait for a processor."""
+        """Returns the containers whose turn has come and whose programs wait for a processor."""
         return self._course.held()
 
     @property
@@ -137,11 +139,11 @@ class ContainerRuntime:
         return self._driver.queue.free_for_masters()
 
     def room_comes(self) -> float:
-        """Until that is enough for them, s; inf: nobody knows when."""
+        """Returns seconds until the node has room for the masters that are expected; inf: nobody knows when."""
         return self._driver.queue.room_comes(self._loop.time(), self.held_starts())
 
     def order(self, events: Iterable[QueueEvent]) -> None:
-        """The ResourceManager's word on how the queue goes."""
+        """Passes the ResourceManager's word on how the queue goes to the queue."""
         for event in events:
             self._driver.tell(event)
 
@@ -149,7 +151,7 @@ class ContainerRuntime:
         self._driver.tell(CapacityChanged(self.gpus.bounded(capacity)))
 
     def limit_opportunistic(self, max_length: int) -> None:
-        """The ResourceManager lets so many opportunistic containers wait here; the rest end."""
+        """Lets so many opportunistic containers wait here, as the ResourceManager says; the rest end."""
         self._driver.tell(OpportunisticLimit(max_length))
 
     def update(self, container_id: ContainerId, grant: ContainerGrant) -> None:
@@ -161,7 +163,7 @@ class ContainerRuntime:
         self._driver.tell(Updated(container_id, self.gpus.in_use(container_id, grant.resource), grant.execution_type))
 
     def reported(self, container_ids: Iterable[ContainerId]) -> None:
-        """The ResourceManager answered a heartbeat that carried these ends."""
+        """Notes that the ResourceManager answered a heartbeat that carried these ends."""
         for container_id in container_ids:
             self._table.reported(container_id, self._loop.time())
 
@@ -175,7 +177,7 @@ class ContainerRuntime:
             assert application.containers <= self.containers.keys(), application
 
     def refuse_all(self) -> None:
-        """From now on there is room for no container: the node is about to stop."""
+        """Refuses every container from now on: the node is about to stop."""
         self._is_stopping = True
 
     async def stop(self) -> None:

@@ -160,7 +160,7 @@ class ContainerService:
     # Checks -----------------------------------------------------------------------------------------------------------
 
     def caller_token(self, caller: Caller) -> server.NMTokenIdentifier:
-        """The caller's verified NMToken. Raises InvalidToken when it is for another node or attempt."""
+        """Verifies and returns the caller's NMToken. Raises InvalidToken when it is for another node or attempt."""
         if caller.token_identifier is None:
             raise InvalidToken("an NMToken is needed")
         identifier = parse_identifier(server.NMTokenIdentifier, caller.token_identifier)

@@ -50,7 +50,7 @@ class ContainerTable:
         self.containers[container.id] = container
 
     def remove(self, container_id: ContainerId, now: float) -> None:
-        """The ResourceManager has the container's end: its record goes."""
+        """Removes a container's record: the ResourceManager has its end."""
         container = self.containers.get(container_id)
         if container is None or not container.is_done:
             return
@@ -61,7 +61,7 @@ class ContainerTable:
         self._gone.add(container_id, now)
 
     def reported(self, container_id: ContainerId, now: float) -> None:
-        """The ResourceManager answered a heartbeat that carried this end."""
+        """Notes that the ResourceManager answered a heartbeat that carried this end."""
         container = self.containers.get(container_id)
         if container is not None and container.is_done:
             container.is_reported = True
@@ -80,13 +80,13 @@ class ContainerTable:
         return True
 
     def was_here(self, container_id: ContainerId, now: float) -> bool:
-        """Whether the container ended on this node not long ago."""
+        """Returns whether the container ended on this node not long ago."""
         return self._gone.has(container_id, now)
 
     def spelled(self, container_id: ContainerId) -> Container | None:
-        """The container here whose id prints like this one."""
+        """Finds the container here whose id prints like this one."""
         return self.containers.get(container_id) or self.containers.get(container_id.counted_down)
 
     def unfinished(self) -> Iterator[Container]:
-        """What is here and not over, running or not."""
+        """Yields the containers that are here and not over, running or not."""
         return (container for container in self.containers.values() if not container.is_done)

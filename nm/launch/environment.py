@@ -40,7 +40,7 @@ class Environment:
 
 
 def expand(text: str, *, log_dir: Path, add_opens: str) -> str:
-    """The literal replacements of commands and environment values, in Hadoop's order."""
+    """Makes the literal replacements of commands and environment values, in Hadoop's order."""
     text = text.replace("<LOG_DIR>", str(log_dir)).replace("<CPS>", ":").replace("<ADD_OPENS>", add_opens)
     return text.replace("{{", "$").replace("}}", "")
 
@@ -93,7 +93,7 @@ def _references(values: Mapping[str, str], name: str) -> list[str]:
 
 
 def resolve(environment: Environment) -> dict[str, str]:
-    """The environment as the script's shell would leave it, for a process that starts without one.
+    """Returns the environment as the script's shell would leave it, for a process that starts without one.
 
     JVM_PID stays `$$`: only the process itself knows it. Raises NeedsShell for values that call for a real shell.
     """

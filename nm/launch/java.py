@@ -22,7 +22,7 @@ _FOLDERS_MAX: Final = 256
 
 
 def add_opens(java_home: str | None, search_path: str = "") -> str:
-    """JVM options that Java 17 and later need, by the `release` file of the containers' JDK; else empty.
+    """Returns JVM options that Java 17 and later need, by the `release` file of the containers' JDK; else "".
 
     Without a home it is the `java` that `search_path` finds. If there is none, or it does not tell its version, it
     counts as modern: without the options such a JVM fails at once, and old ones are rare.

@@ -51,8 +51,10 @@ def prepare(
     devices: Mapping[str, str],
     node: NodeIdentity,
 ) -> ProcessSpec:
-    """Blocking. Makes the folders, writes script and tokens, decides between warm and cold. Raises OSError,
-    BadLaunchContext. `devices`: variables that say which of the node's devices are the container's."""
+    """Makes the folders, writes script and tokens, decides between warm and cold. Blocking.
+
+    `devices`: variables that say which of the node's devices are the container's. Raises OSError, BadLaunchContext.
+    """
     variables = {**_node_variables(container_id, user, folders, localization, node), **devices}
     java_home = launch.environment.get("JAVA_HOME") or node.environment.get("JAVA_HOME")
     java_options = add_opens(java_home, search_path(launch.environment, node.environment))
@@ -93,7 +95,10 @@ def prepare(
 
 
 def search_path(launch: Mapping[str, str], node: Mapping[str, str]) -> str:
-    """Where the container finds `java`; of a PATH that refers to variables, what is plain and then the node's."""
+    """Returns where the container finds `java`.
+
+    If its PATH refers to variables, the node's PATH is searched after it.
+    """
     own = launch.get("PATH")
     inherited = node.get("PATH", os.defpath)
     return inherited if own is None else f"{own}:{inherited}" if "$" in own or "{{" in own else own
@@ -164,7 +169,10 @@ def _write(path: Path, content: bytes, mode: int) -> None:
 
 
 def make_links(work_dir: Path, links: Mapping[str, Path]) -> None:
-    """Blocking. As the script's `ln -sf` does. Raises OSError for one whose folder leads out of the work folder."""
+    """Makes the links as the script's `ln -sf` does. Blocking.
+
+    Raises OSError for a link whose folder leads out of the work folder.
+    """
     root = work_dir.resolve()
     for link, target in links.items():
         place = work_dir / link

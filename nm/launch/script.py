@@ -22,7 +22,7 @@ def launch_script(
     command: Sequence[str],
     log_dir: Path,
 ) -> str:
-    """The whole script; `command` is already expanded, `links` maps link name to localized path.
+    """Writes the whole script; `command` is already expanded, `links` maps link name to localized path.
 
     Hadoop's also copies itself and a listing of the folder into the logs; the NodeManager does that without processes.
     """

@@ -70,9 +70,9 @@ class _Unpacking:
 
 
 def unpack(archive: Path, target: Path, limits: ArchiveLimits, *, pattern: str = "") -> bool:
-    """Blocking. Unpacks by the lower-cased name as Hadoop does; False when the name is no archive's. Raises BadArchive.
+    """Unpacks by the lower-cased name as Hadoop does; False when the name is no archive's. Blocking.
 
-    `pattern` limits a jar to the entries whose whole name matches.
+    `pattern` limits a jar to the entries whose whole name matches. Raises BadArchive.
     """
     name = archive.name.lower()
     try:
@@ -191,7 +191,7 @@ def _make_links(target: Path, links: list[tuple[Path, str]]) -> None:
 
 
 def set_modes(path: Path, *, is_public: bool) -> int:
-    """Blocking. Gives a localized file or tree Hadoop's modes; returns its size in bytes."""
+    """Gives a localized file or tree Hadoop's modes; returns its size in bytes. Blocking."""
     file_mode, folder_mode = (0o555, 0o755) if is_public else (0o500, 0o700)
     if not path.is_dir():
         path.chmod(file_mode)

@@ -89,7 +89,7 @@ class ResourceCache:
             self.drop(entry)
 
     def evict(self) -> list[CachedResource]:
-        """The resources to delete now so that the cache is within its size; they are forgotten already."""
+        """Forgets resources until the cache is within its size, and returns them: the caller deletes them now."""
         if self._bytes <= self._target_bytes:
             return []
         idle = [e for e in self._entries.values() if e.uses == 0 and e.path and e.key.scope.application is None]

@@ -30,7 +30,7 @@ _NO_ROOM: Final = 2
 def fetch_as(
     resource: LocalResource, folder: Path, conf: Configuration, limits: ArchiveLimits, *, user: str
 ) -> Fetched:
-    """As `fetch`; blocking. Raises FetchFailed."""
+    """Fetches as `fetch` does, in a process of that user if need be. Blocking. Raises FetchFailed."""
     if user == hadoop_user() or locate(resource.url, conf).scheme == "file":
         return fetch(resource, folder, conf, limits, user=user)
     request = {

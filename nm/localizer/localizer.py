@@ -108,7 +108,7 @@ class ResourceLocalizer:
             self._delete(entry.folder)
 
     def application_ended(self, user: str, application: ApplicationId) -> None:
-        """Its own resources go with its folders."""
+        """Forgets the application's own resources, which go with its folders."""
         self._cache.drop_application(application)
 
     @property

@@ -56,14 +56,14 @@ class LogAccess:
         raise web.HTTPForbidden(text=f"User [{user}] is not authorized to view {what}application {application}\n")
 
     async def check_owner(self, request: web.Request, application: ApplicationId, owner: str) -> None:
-        """Of an application that the node may have forgotten all else of. Raises HTTPForbidden."""
+        """Checks access to an application of which the node may know no more than the owner. Raises HTTPForbidden."""
         if application in await self.visible(request, (application,)) or self._identity.user(request) == owner:
             return
         user = self._identity.user(request)
         raise web.HTTPForbidden(text=f"User [{user}] is not authorized to view application {application}\n")
 
     async def visible(self, request: web.Request, applications: Iterable[ApplicationId]) -> set[ApplicationId]:
-        """Those of the applications that the caller may see. Raises HTTPBadRequest for a caller without a name."""
+        """Returns those applications that the caller may see. Raises HTTPBadRequest for a caller without a name."""
         asked = set(applications)
         if not self._settings.acls:
             return asked

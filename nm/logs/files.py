@@ -42,7 +42,7 @@ class OpenLog:
         self.close()
 
     def read(self, count: int, offset: int) -> bytes:
-        """Blocking."""
+        """Reads up to `count` bytes from there on. Blocking."""
         return os.pread(self._descriptor, count, offset)
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class OpenLog:
 
 
 def list_logs(log_dirs: Sequence[Path], container: ContainerId) -> list[LogFile] | None:
-    """Blocking. The container's files over all disks, by name; None when the node has no folder of it."""
+    """Lists the container's files over all disks, by name; None when the node has no folder of it. Blocking."""
     files: dict[str, LogFile] = {}
     is_known = False
     for root in log_dirs:
@@ -71,7 +71,7 @@ def list_logs(log_dirs: Sequence[Path], container: ContainerId) -> list[LogFile]
 
 
 def logged_containers(log_dirs: Sequence[Path], application: ApplicationId) -> list[ContainerId]:
-    """Blocking. Containers of the application with a folder here, in the order of their ids, up to LOGGED_MAX."""
+    """Lists the application's containers with a folder here, by id, up to LOGGED_MAX. Blocking."""
     found: set[ContainerId] = set()
     for root in log_dirs:
         with suppress(OSError), os.scandir(root / str(application)) as entries:
@@ -83,7 +83,7 @@ def logged_containers(log_dirs: Sequence[Path], application: ApplicationId) -> l
 
 
 def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> OpenLog | None:
-    """Blocking. None when there is no such file, or it is something else than a file of this folder."""
+    """Opens a log; None when there is no such file, or it is not a regular file of this folder. Blocking."""
     if not name or "/" in name or "\0" in name or name in (".", ".."):
         return None
     for root in log_dirs:
@@ -102,7 +102,7 @@ def open_log(log_dirs: Sequence[Path], container: ContainerId, name: str) -> Ope
 
 
 def remove_log(log_dirs: Sequence[Path], container: ContainerId, name: str, modified: float) -> None:
-    """Blocking. Deletes a file unless it has changed since; OSError where it cannot be deleted."""
+    """Deletes a file unless it has changed since; OSError where it cannot be deleted. Blocking."""
     for root in log_dirs:
         folder = _folder(root, container)
         if "/" in name or not _is_own(root, folder, container):

@@ -73,11 +73,11 @@ class LogPages:
             router.add_get(f"/node/containerlogs/{{container}}/{{user}}/{{file}}{end}", self._bytes)
 
     async def files(self, container: ContainerId) -> list[LogFile]:
-        """[] for a container without a folder here."""
+        """Lists the container's logs; [] for a container without a folder here."""
         return await self._in_thread(partial(list_logs, self._log_dirs, container)) or []
 
     def send_on(self, request: web.Request, container: ContainerId) -> NoReturn:
-        """To where aggregated logs are shown, by what kind of address was asked for; 404 without such a place."""
+        """Redirects to where aggregated logs are shown, REST or pages as was asked for; 404 without such a place."""
         if not request.path.startswith("/ws/"):
             self._to_log_server(request, container)
         file = request.match_info.get("file", "")

@@ -92,14 +92,14 @@ class MergerProcess:
         await self._up.wait()
 
     def add_job(self, job_id: str, password: bytes, folders: Sequence[Path], user: str = "") -> None:
-        """The first container of a job has come here. Repeating it is harmless."""
+        """Notes that the first container of a job has come here. Repeating it is harmless."""
         job = _ServedJob(password, tuple(folders), user)
         if self._jobs.get(job_id) != job:
             self._jobs[job_id] = job
             self._tell(self._add(job_id, job))
 
     def forget_job(self, job_id: str) -> None:
-        """Its application is over: what waits or runs of it is cancelled."""
+        """Notes that the job's application is over: its merges are cancelled, waiting or running."""
         if self._jobs.pop(job_id, None) is not None:
             self._tell(self._forget(job_id))
 
@@ -113,12 +113,12 @@ class MergerProcess:
         return await client.call(RiffleMergerProtocol.merge, request, timeout_s=timeout_s)
 
     async def cancel(self, job_id: str, merge_ids: Sequence[str] = ()) -> int:
-        """All of the job when none is named. As `merge`."""
+        """Cancels these merges, or all of the job when none is named. Raises as `merge` does."""
         request = pb.CancelRequest(job_id=job_id, merge_ids=merge_ids)
         return (await self._usable().call(RiffleMergerProtocol.cancel, request)).cancelled
 
     async def status(self) -> pb.StatusResponse:
-        """As `merge`."""
+        """Asks the merger for its status. Raises as `merge` does."""
         return await self._usable().call(
             RiffleMergerProtocol.status, pb.StatusRequest(), timeout_s=self._settings.stall_s
         )

@@ -17,7 +17,7 @@ class MergerPage:
         self._merger = merger
 
     async def answer(self, _: web.Request) -> web.Response:
-        """`{"merger": {"enabled", "up", "starting", "restarts", ...}}`; the numbers are there when it is up."""
+        """Answers `{"merger": {"enabled", "up", "starting", "restarts", ...}}`; the numbers are there when it is up."""
         return web.json_response({"merger": await self._facts()})
 
     async def _facts(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class ExpectedMasters:
         return bool(self._rooms)
 
     def expect(self, rooms: Mapping[ApplicationId, Resource]) -> None:
-        """These and no others. One that came meanwhile has its room."""
+        """Expects these masters and no others. One that came meanwhile has its room."""
         here = set(self._here.values())
         self._set({app: room.floored() for app, room in rooms.items() if app not in here})
 

@@ -17,7 +17,7 @@ class HeldStarts:
     usual_s: float = 0.0
 
     def begins(self, turn_s: float) -> float:
-        """When the program starts of what has its turn then, both seconds from now.
+        """Returns when the program starts of a container that has its turn at `turn_s`; both are seconds from now.
 
         It is held behind those that are held already. Later ones may be held too, but of that nobody knows anything:
         the processors may have become idle by then.
@@ -27,7 +27,7 @@ class HeldStarts:
         return max(turn_s, min(turn_s, max(self.left_s.values())) + self.usual_s)
 
     def put_off(self, task: RunningTask, now: float) -> RunningTask:
-        """One that is held has all of its time before it, from its start on."""
+        """Returns the task with all of its time before it, from its start on, if it is held."""
         left_s, estimate = self.left_s.get(task.container_id), task.facts.estimate
         if left_s is None or estimate is None or not estimate >= 0.0:
             return task

@@ -24,7 +24,10 @@ class Jobs:
         return self._facts
 
     def report(self, report: JobReport) -> bool:
-        """Does it change what is known of its containers, or only what is left of it, as most reports do?"""
+        """Takes a report in, and returns whether it changes what is known of the job's containers.
+
+        Most reports change only what is left of the job.
+        """
         job = report.job
         changes = self._facts.pop(job, None) is None  # to the end of the line
         if len(self._facts) >= _JOBS_MAX:
@@ -46,11 +49,11 @@ class Jobs:
         return changes
 
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
-        """Seconds by priority, as last heard."""
+        """Returns seconds by priority, as last heard."""
         return self._estimates.get(job, {})
 
     def revised(self, facts: TaskFacts) -> TaskFacts:
-        """A container's facts with what was heard of its job since they were written."""
+        """Returns a container's facts with what was heard of its job since they were written."""
         if facts.job not in self._facts:
             return facts
         arrival = self._arrivals.get(facts.job, facts.job_arrival)

@@ -77,7 +77,7 @@ class Lines:
     # Turns ------------------------------------------------------------------------------------------------------------
 
     def first(self, kind: ExecutionType, now: float, room: NodeRoom) -> QueuedTask:
-        """Whose turn it is in a line that is not empty."""
+        """Returns the container whose turn it is, in a line that is not empty."""
         line = self.of[kind]
         if len(line) == 1:
             return next(iter(line.values()))
@@ -91,7 +91,7 @@ class Lines:
         return first_of(line.values(), self._ordering(kind), self._jobs.facts, now, room.free)
 
     def in_order(self, now: float) -> list[QueuedTask]:
-        """All that wait, as they would start if nothing changed."""
+        """Lists all that wait, as they would start if nothing changed."""
         waiting: list[QueuedTask] = []
         for kind, line in self.of.items():
             if line:
@@ -121,7 +121,7 @@ class Lines:
                 yield container_id
 
     def next_due(self) -> float | None:
-        """When the next one has waited too long; None: none will."""
+        """Returns when the next container has waited too long; None: none will."""
         if not self.settings.enabled:
             return None
         waiting = goes_back(self.of, self.masters, self.settings.max_wait_s)
@@ -129,7 +129,7 @@ class Lines:
         return first if first < math.inf else None
 
     def overdue(self, now: float) -> list[tuple[ContainerId, str]]:
-        """Who has waited too long, and what its master is told."""
+        """Returns the containers that have waited too long, each with what its master is told."""
         if not self.settings.enabled:
             return []
         waiting = goes_back(self.of, self.masters, self.settings.max_wait_s)

@@ -93,7 +93,7 @@ class NodeQueue:
         self._usual = smallest
 
     def handle(self, event: Event, now: float) -> list[Decision]:
-        """The only entry; `now` in seconds."""
+        """Handles an event and returns the decisions: the only entry; `now` in seconds."""
         match event:
             case Arrived():
                 return list(self._arrived(event, now))
@@ -128,7 +128,7 @@ class NodeQueue:
         return list(self._settle(now))
 
     def next_tick(self) -> float | None:
-        """When a Tick has something to do, if nothing else happens before; None: never."""
+        """Returns when a Tick has something to do, if nothing else happens before; None: never."""
         return self._lines.next_due()
 
     # Events -----------------------------------------------------------------------------------------------------------
@@ -270,11 +270,11 @@ class NodeQueue:
         return self._room.capacity
 
     def estimates(self, job: ApplicationId) -> Mapping[int, float | None]:
-        """How long the job's containers run, s, by priority, as the ResourceManager told last."""
+        """Returns how long the job's containers run, s, by priority, as the ResourceManager told last."""
         return self._jobs.estimates(job)
 
     def snapshot(self, now: float, first: int = 10, held: HeldStarts = NONE_HELD) -> NodeQueueSnapshot:
-        """Everything that waits counted, the `first` ones of them described; `held`: of those that run."""
+        """Counts all containers that wait and describes the `first` ones; `held`: the starts that are held."""
         return snapshot(
             self._room.capacity,
             self._room.free - self._expected.room,
@@ -288,13 +288,16 @@ class NodeQueue:
         )
 
     def free_for_masters(self) -> Resource | None:
-        """What runs leaves so much, apart from what would make room; None: no master is expected."""
+        """Returns what guaranteed containers leave free, for masters; None: no master is expected."""
         if not self._expected:
             return None
         return (self._room.free + self._room.opportunistic_used).floored()
 
     def room_comes(self, now: float, held: HeldStarts = NONE_HELD) -> float:
-        """Until that is enough for the masters that are expected, s; inf: never, by the estimates. `held` as above."""
+        """Returns seconds until what is free for masters is enough for those expected; inf: never, by the estimates.
+
+        `held`: the starts that are held.
+        """
         free = self.free_for_masters()
         if free is None:
             return 0.0

@@ -22,7 +22,10 @@ def first_of(
     now: float,
     free: Resource,
 ) -> QueuedTask:
-    """Of a line that is not empty; `ordering` None: the first that came. `free`: what the node has to give."""
+    """Returns the next container of a line that is not empty.
+
+    `ordering` None: the first that came. `free`: what the node has to give.
+    """
     if ordering is None or len(line) == 1:
         return next(iter(line))
     picked = ordering.pick(line, jobs, now, free)
@@ -36,7 +39,7 @@ def first_of(
 def in_order(
     line: Collection[QueuedTask], ordering: Ordering | None, jobs: Mapping[ApplicationId, JobFacts], now: float
 ) -> list[QueuedTask]:
-    """The whole line as it would start if nothing changed."""
+    """Returns the whole line as it would start if nothing changed."""
     if ordering is None or len(line) < 2:
         return list(line)
     tasks = ordering.sorted(line, jobs, now)

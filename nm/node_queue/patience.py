@@ -25,7 +25,7 @@ _ENDS_WITHIN_S: Final = 6.0
 
 
 def due(task: QueuedTask, max_wait_s: float) -> float:
-    """When it goes back; inf: never."""
+    """Returns when the container goes back; inf: never."""
     at, came = task.since + max_wait_s, task.came
     if came is None:
         return at
@@ -40,8 +40,10 @@ def _stays_s(task: QueuedTask) -> float:
 def goes_back(
     lines: Mapping[ExecutionType, Mapping[ContainerId, QueuedTask]], masters: Container[ContainerId], max_wait_s: float
 ) -> Iterator[tuple[QueuedTask, float]]:
-    """What may, and how long each waits at most at all nodes together, s: opportunistic containers however long, as far
-    as their masters know that they wait."""
+    """Yields the containers that may go back, and how long each waits at most, s, at all nodes together.
+
+    Opportunistic containers wait however long, as far as their masters know that they wait.
+    """
     for kind, line in lines.items():
         most_s = max_wait_s if kind is ExecutionType.GUARANTEED else math.inf
         for container_id, task in line.items():
@@ -50,18 +52,18 @@ def goes_back(
 
 
 def is_late(task: QueuedTask, now: float) -> bool:
-    """Has its master taken it for running for too long?"""
+    """Returns whether its master has taken the container for running for too long."""
     return task.came is not None and now - task.came >= task.facts.most_wait_s
 
 
 def late_first(line: list[QueuedTask], now: float) -> list[QueuedTask]:
-    """The same in the order of their turns: the late ones go before all others, who came first before."""
+    """Returns the line with late containers before all others, those that came first before the rest of them."""
     late = sorted((task for task in line if is_late(task, now)), key=lambda task: task.came or 0.0)
     return [*late, *(task for task in line if not is_late(task, now))] if late else line
 
 
 def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:
-    """What its master is told."""
+    """Returns what the container's master is told."""
     waited_s, limit = now - task.since, f"{max_wait_s:g} s (yaq.queue.max-wait)"
     if task.came is not None and now < task.since + max_wait_s:
         waited_s = now - task.came

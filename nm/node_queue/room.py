@@ -82,8 +82,10 @@ class NodeRoom:
                 self.running[container_id] = held._replace(task=replace(held.task, facts=facts))
 
     def make_room(self, waiting: Collection[QueuedTask]) -> Iterator[ContainerId]:
-        """Opportunistic containers that end while guaranteed ones, `waiting` or grown, have more than the node without,
-        the youngest first."""
+        """Yields the opportunistic containers that end for guaranteed ones, the youngest first.
+
+        They end while the guaranteed ones, `waiting` or grown, do not fit into the node beside them.
+        """
         if not self.opportunistic or (not waiting and len(self.running) == self.opportunistic):
             return
         wanted = self.used
@@ -100,11 +102,11 @@ class NodeRoom:
             yield container_id
 
     def tasks(self, held_starts: HeldStarts, now: float) -> list[RunningTask]:
-        """For estimates: one that was told to end will do so at once, whatever was expected of it."""
+        """Lists what runs, for estimates: a container that was told to end will do so at once."""
         return self._expected(self.running.values(), held_starts, now)
 
     def guaranteed_tasks(self, held_starts: HeldStarts, now: float) -> list[RunningTask]:
-        """The same without opportunistic ones, which would make room."""
+        """Lists what runs without opportunistic containers, which would make room."""
         return self._expected((held for held in self.running.values() if not held.is_opportunistic), held_starts, now)
 
     def _expected(self, running: Iterable[Running], held_starts: HeldStarts, now: float) -> list[RunningTask]:

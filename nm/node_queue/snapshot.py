@@ -52,8 +52,11 @@ def snapshot(
     held: HeldStarts,
     now: float,
 ) -> NodeQueueSnapshot:
-    """`waiting` in the order of their turns; `usual`: what a newcomer is taken to need; `estimate`: how
-    long it would wait until its turn. `held`: how long its program would not start then."""
+    """Describes the queue: who waits, for how long, and when each should start.
+
+    `waiting`: in the order of their turns. `usual`: what a newcomer is taken to need. `estimate`: how long it would
+    wait until its turn. `held`: how long its program would not start then.
+    """
     shown = waiting[: min(first, _CONSIDERED_MAX)]
     starts = expected_starts(capacity, free, running, shown, now) if shown else []
     views = [

@@ -30,7 +30,10 @@ class Deletion:
         self._timers: set[asyncio.TimerHandle] = set()
 
     def container_ended(self, folders: ContainerFolders) -> None:
-        """The work folders and private files; the application's folder with its map outputs stays."""
+        """Deletes a container's work folders and private files after the delay.
+
+        The application's folder with its map outputs stays.
+        """
         self._after(self._delay_s, partial(_delete_all, [*folders.work_dirs, folders.private_dir]))
 
     def application_ended(self, user: str, application: ApplicationId) -> None:
@@ -38,24 +41,30 @@ class Deletion:
         self._after(self._delay_s, partial(_delete_all, [*self._directories.app_dirs(user, application), *private]))
 
     def logs_ended(self, application: ApplicationId) -> None:
-        """Its logs stay on this node for their retention: nobody has taken them elsewhere."""
+        """Deletes the application's logs after their retention: nobody has taken them elsewhere."""
         logs = [root / str(application) for root in self._directories.log_dirs]
         self._after(self._log_retain_s, partial(_delete_all, logs))
 
     def logs_uploaded(self, containers: Sequence[ContainerId], *, is_all: bool) -> None:
-        """Their logs are safe elsewhere; with `is_all` the application's own folder goes once it is empty."""
+        """Deletes logs that are safe elsewhere, after the delay.
+
+        With `is_all` the application's own folder goes once it is empty.
+        """
         roots = self._directories.log_dirs
         folders = [root / str(c.application_id) / str(c) for root in roots for c in containers]
         parents = {folder.parent for folder in folders} if is_all else set()
         self._after(self._delay_s, partial(_delete_logs, folders, sorted(parents)))
 
     def log_files_uploaded(self, files: Sequence[tuple[ContainerId, str, float]]) -> None:
-        """Of containers that run on: container, name and last change (epoch seconds) of what is safe elsewhere."""
+        """Deletes log files of containers that run on, after the delay.
+
+        `files`: container, name and last change (epoch seconds) of each file that is safe elsewhere.
+        """
         if files:
             self._after(self._delay_s, partial(_delete_log_files, self._directories.log_dirs, files))
 
     def delete(self, path: Path) -> None:
-        """One folder, now."""
+        """Deletes one folder, now."""
         self._submit(partial(_delete_all, [path]))
 
     def sweep_logs(self, *, but: Collection[ApplicationId] = ()) -> None:
@@ -63,7 +72,7 @@ class Deletion:
         self._thread.submit(self._schedule_old_logs, but)
 
     def stop(self) -> None:
-        """Does not wait: what is not deleted yet, the next start deletes."""
+        """Stops without waiting: what is not deleted yet, the next start deletes."""
         for timer in self._timers:
             timer.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -79,7 +79,7 @@ class NodeDirectories:
         return self.user_dir(root, user) / "appcache" / str(application)
 
     def app_dirs(self, user: str, application: ApplicationId) -> list[Path]:
-        """On every disk, usable or not: for finding outputs and for deleting."""
+        """Lists the application's folders on every disk, usable or not: for finding outputs and for deleting."""
         return [self.app_dir(root, user, application) for root in self.local_dirs]
 
     def folders(self, user: str, container: ContainerId) -> ContainerFolders:
@@ -102,7 +102,7 @@ class NodeDirectories:
         )
 
     def has(self, folders: ContainerFolders) -> bool:
-        """Whether the disks that were chosen for a container's current folder and logs are usable still."""
+        """Returns whether the disks that hold a container's current folder and logs are still usable."""
         work, logs = folders.work_dir, folders.log_dir
         is_local = any(work.is_relative_to(root) for root in self._usable_local)
         return is_local and any(logs.is_relative_to(root) for root in self._usable_log)
@@ -118,7 +118,7 @@ class NodeDirectories:
 
 
 def make_container_folders(folders: ContainerFolders) -> None:
-    """Blocking. Makes everything a container may write to before it starts, with Hadoop's modes."""
+    """Makes everything a container may write to before it starts, with Hadoop's modes. Blocking."""
     for user_dir in folders.user_dirs:
         user_dir.mkdir(mode=0o750, parents=True, exist_ok=True)
     for app_dir in folders.app_dirs:
@@ -133,7 +133,10 @@ def make_container_folders(folders: ContainerFolders) -> None:
 
 
 def delete_tree(path: Path) -> None:
-    """Blocking. Removes a folder whatever the modes of the folders inside; missing is fine, links are not followed."""
+    """Removes a folder whatever the modes of the folders inside. Blocking.
+
+    A missing folder is fine; links are not followed.
+    """
 
     def make_writable(_function: object, name: str, _error: object) -> None:
         parent = Path(name).parent

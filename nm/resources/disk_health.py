@@ -27,7 +27,7 @@ class DiskReport:
     checked_ms: int
 
     def health(self, folders: int) -> NodeHealth:
-        """`folders`: how many there are in all, for the report's words."""
+        """Sums up the report; `folders`: how many there are in all, for its words."""
         is_healthy = bool(self.good_local) and bool(self.good_log)
         bad = f"{len(self.complaints)}/{folders} folders are bad: " if self.complaints else ""
         return NodeHealth(is_healthy, bad + "; ".join(self.complaints), self.checked_ms)
@@ -40,7 +40,7 @@ def check_disks(
     max_percent: float,
     used_percent: Callable[[Path], float] | None = None,
 ) -> DiskReport:
-    """Blocking."""
+    """Checks that each folder is writable and its disk not too full. Blocking."""
     complaints: list[str] = []
     good: list[tuple[Path, ...]] = []
     for folders in (local_dirs, log_dirs):

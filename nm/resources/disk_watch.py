@@ -32,7 +32,7 @@ class DiskWatch:
         self._directories.set_usable(report.good_local, report.good_log, self.health().report)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Checks the disks in intervals until cancelled."""
         while True:
             await asyncio.sleep(self._settings.disk_check_interval_s)
             before = self.health().is_healthy
@@ -46,6 +46,6 @@ class DiskWatch:
         return self._report.health(len(self._settings.local_dirs) + len(self._settings.log_dirs))
 
     def refusal(self) -> str | None:
-        """Why no container is taken, None where they are."""
+        """Returns why no container is taken, or None where they are."""
         health = self.health()
         return None if health.is_healthy else f"the node is unhealthy: {health.report}"

@@ -30,9 +30,9 @@ _BY_HAND: Final = f"or list the devices in {_ALLOWED}, for example 0:0,1:1"
 
 
 def gpu_devices(conf: Configuration, types: Iterable[str], configured: int) -> tuple[int, ...]:
-    """The devices that containers may be given. `types`: the resource types; `configured`: what the node's files say.
+    """Returns the devices that containers may be given. Blocking: may run nvidia-smi. Raises ConfigError.
 
-    Blocking: may run nvidia-smi. Raises ConfigError.
+    `types`: the resource types. `configured`: how many GPUs the node's files say it has.
     """
     plugins = conf.get_list(_PLUGINS, [])
     for name in plugins:

@@ -31,9 +31,10 @@ class Gpus:
         self._held: dict[ContainerId, tuple[int, ...]] = {}
 
     def assign(self, container_id: ContainerId, granted: Resource) -> tuple[int, ...]:
-        """The container's devices from now until `release`; asked again: those, and as many more as were granted since.
+        """Returns the container's devices from now until `release`.
 
-        Raises NotEnoughGpus, and then nothing has changed.
+        Asked again, it returns those, and as many more as were granted since. Raises NotEnoughGpus, and then nothing
+        has changed.
         """
         held = self._held.get(container_id, ())
         missing = granted.extras.get(GPU, 0) - len(held)
@@ -48,15 +49,15 @@ class Gpus:
         return held
 
     def release(self, container_id: ContainerId) -> None:
-        """No process of the container is left. Without effect for one that has none."""
+        """Frees the container's devices: none of its processes is left. Without effect for one that has none."""
         self._held.pop(container_id, None)
 
     def of(self, container_id: ContainerId) -> tuple[int, ...]:
-        """The container's devices; none before its first launch and after its end."""
+        """Returns the container's devices; none before its first launch and after its end."""
         return self._held.get(container_id, ())
 
     def environment(self, container_id: ContainerId) -> Mapping[str, str]:
-        """What a process must be told, over what its owner says; nothing where the node has no GPU.
+        """Returns what a process must be told, over what its owner says; nothing where the node has no GPU.
 
         A container without GPUs sees none, rather than those of others. The order makes CUDA count as nvidia-smi does;
         by itself it puts the fastest first.
@@ -71,14 +72,17 @@ class Gpus:
         }
 
     def in_use(self, container_id: ContainerId, granted: Resource) -> Resource:
-        """A grant as the node queue must count it: a device taken from a running container is free at its end only."""
+        """Returns a grant as the node queue must count it.
+
+        A device taken from a running container is free at its end only.
+        """
         held = len(self._held.get(container_id, ()))
         if held <= granted.extras.get(GPU, 0):
             return granted
         return replace(granted, extras={**granted.extras, GPU: held})
 
     def bounded(self, capacity: Resource) -> Resource:
-        """A node's capacity with no more GPUs than there are, whatever the ResourceManager was told."""
+        """Returns a node's capacity with no more GPUs than there are, whatever the ResourceManager was told."""
         if capacity.extras.get(GPU, 0) <= len(self._devices):
             return capacity
         return replace(capacity, extras={**capacity.extras, GPU: len(self._devices)})

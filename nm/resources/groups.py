@@ -33,7 +33,7 @@ class ContainerGroup:
         self._issued = issued
 
     def pids(self) -> list[int]:
-        """Of all in it. Blocking, shortly."""
+        """Lists all processes in the group. Blocking, shortly."""
         return _pids(self.folder)
 
     def kill(self) -> None:
@@ -73,32 +73,38 @@ class ContainerGroups:
         return cls(root, record)
 
     def remember(self) -> None:
-        """Blocking. For another life in another session; in the same one it finds them all the same."""
+        """Records the root for another life in another session. Blocking.
+
+        In the same session that life finds the groups without it.
+        """
         with contextlib.suppress(OSError):
             self._record.write_text(f"{self.root}\n")
 
     def group(self, container: str) -> ContainerGroup:
-        """Another one for each start of it."""
+        """Names another group for each start of the container."""
         self._sequence += 1
         name = f"{container}.{self._sequence}"
         self._issued.add(name)
         return ContainerGroup(self.root / name, self._issued)
 
     def sweep(self) -> None:
-        """Blocking. Ends and removes what is nobody's any more."""
+        """Ends and removes what is nobody's any more. Blocking."""
         with contextlib.suppress(OSError):
             found = [entry.name for entry in os.scandir(self.root) if entry.is_dir()]
             for name in set(found) - self._issued:
                 _removed(self.root / name)
 
     def close(self) -> None:
-        """Blocking. Ends all that is in any, and removes them."""
+        """Ends all that is in any group, and removes them. Blocking."""
         if not _cleared(self.root):
             log.warning("%s cannot be removed: processes %s", self.root, _pids(self.root))
 
 
 def open_groups(local_dir: Path, *, is_wanted: bool) -> ContainerGroups | None:
-    """Blocking. None where they are not to be used, or cannot be; one line in the log says which."""
+    """Opens the groups; None where they are not to be used, or cannot be. Blocking.
+
+    One line in the log says which.
+    """
     if not is_wanted:
         log.info("containers have no control groups (yaq.nm.containers.cgroups): marks tell their processes")
         return None

@@ -31,7 +31,7 @@ def is_over(current: int, aged: int, limit: int) -> bool:
 
 
 def excess(usage: Usage, *, container_id: str, leader: int, memory_mb: int, limits: MemoryLimits) -> Excess | None:
-    """Why the container must end; None when it may go on."""
+    """Returns why the container must end; None when it may go on."""
     physical_limit = memory_mb << 20
     virtual_limit = int(physical_limit * limits.virtual_ratio)
     if limits.check_virtual and is_over(usage.virtual_bytes, usage.aged_virtual_bytes, virtual_limit):

@@ -63,7 +63,7 @@ class Monitor:
         self.node = Utilization()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Scans in intervals until cancelled."""
         while True:
             await asyncio.sleep(self._interval_s)
             try:
@@ -72,7 +72,7 @@ class Monitor:
                 log.exception("memory scan failed")
 
     async def tick(self) -> None:
-        """One scan and what follows from it."""
+        """Scans once and does what follows from it."""
         running = [c for c in self._runtime.containers.values() if c.process is not None]
         before = {process for process in self._started if process.is_over}
         groups = [c.process.group for c in running if c.process is not None and c.process.group is not None]

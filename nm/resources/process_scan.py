@@ -70,8 +70,10 @@ class ProcessTable:
         return cls(reading for name in names if (reading := _read(name)) is not None)
 
     def members(self, leader: int, mark: int, others: Iterable[int] = ()) -> list[int]:
-        """The container's processes: those marked, the leader and its session, `others`, and the descendants of all
-        these."""
+        """Lists the container's processes.
+
+        They are those marked, the leader and its session, `others`, and the descendants of all these.
+        """
         found = {leader, *self._sessions.get(leader, ()), *self._marked.get(mark, ()), *others} & self.by_pid.keys()
         pending = sorted(found)
         while pending:
@@ -88,7 +90,7 @@ class ProcessTable:
         return [pid for pid, started in strays if pid in self.by_pid and self.by_pid[pid].started == started]
 
     def strays(self, leader: int, members: Iterable[int]) -> frozenset[Stray]:
-        """Those of a container that carry no mark."""
+        """Returns those of a container's processes that carry no mark."""
         found = (self.by_pid[pid] for pid in members if pid != leader)
         return frozenset((one.pid, one.started) for one in found if not is_mark(one.mark))
 
@@ -147,7 +149,10 @@ def _read(pid: str) -> ProcessReading | None:
 
 
 def proportional_bytes(pid: int) -> int | None:
-    """PSS: private pages plus a share of the shared ones. Blocking, some milliseconds; None if unreadable."""
+    """Reads a process's PSS, bytes: private pages plus a share of the shared ones.
+
+    Blocking, some milliseconds; None if unreadable.
+    """
     try:
         text = _content(f"/proc/{pid}/smaps_rollup")
     except OSError:
@@ -159,7 +164,7 @@ def proportional_bytes(pid: int) -> int | None:
 
 
 def machine_memory() -> tuple[int, int]:
-    """Bytes in use and bytes committed, of the whole machine. Blocking."""
+    """Reads bytes in use and bytes committed, of the whole machine. Blocking."""
     values = {}
     for line in _content("/proc/meminfo").splitlines():
         name, _, rest = line.partition(b":")
@@ -169,12 +174,14 @@ def machine_memory() -> tuple[int, int]:
 
 
 def processor_need(leader: int) -> ProcessorNeed | None:
-    """Of a process and those that it started: where processors are scarce what they used says little of what they would
-    use.
+    """Reads what processor time a process and those that it started had, and whether they want more.
 
-    None: it has ended, or the kernel does not tell. Blocking, some hundredths of a millisecond a thread: unlike a scan
-    it looks at no others, and at no more where one wants a processor, or there are very many. What a thread other than
-    a process's first one started is not found.
+    Where processors are scarce, what they used says little of what they would use. None: it has ended, or the kernel
+    does not tell.
+
+    Blocking, some hundredths of a millisecond a thread. Unlike a scan it looks at no other processes. It stops looking
+    once a thread wants a processor, or there are very many. What a thread other than a process's first one started is
+    not found.
     """
     had_ns, looked_at, wants, pending, pids = 0, 0, False, [leader], {leader}
     while pending:
@@ -199,7 +206,7 @@ def processor_need(leader: int) -> ProcessorNeed | None:
 
 
 def machine_cpu_s() -> float:
-    """Seconds that all cores together have been busy since boot. Blocking."""
+    """Reads for how many seconds all cores together have been busy since boot. Blocking."""
     with open("/proc/stat", "rb", buffering=0) as file:
         fields = [int(field) for field in file.read(1024).split(b"\n", 1)[0].split()[1:]]
     idle = fields[3] + fields[4]

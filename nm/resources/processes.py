@@ -95,7 +95,7 @@ class ContainerProcess:
             self._when_ended = call
 
     def signal_group(self, number: int) -> None:
-        """To every process of the group; nothing when the leader was reaped."""
+        """Signals every process of the group; does nothing when the leader was reaped."""
         if self.exited.done():
             return
         try:
@@ -106,7 +106,7 @@ class ContainerProcess:
             log.warning("not permitted to send signal %d to process group %d", number, self.pid)
 
     async def terminate(self) -> None:
-        """SIGTERM to the group, SIGKILL to all that still lives some time later; returns when it has ended."""
+        """Sends SIGTERM to the group, and SIGKILL some time later to all that still lives. Waits for its end."""
         self.signal_group(signal.SIGTERM)
         if self._kill_at is None:
             self._kill_at = self._loop.time() + self._kill_delay_s
@@ -199,8 +199,10 @@ LOST = 154
 
 
 def mark_for(pid_file: Path) -> int:
-    """Of the container whose process's number stands in this file: nobody else's on this machine, and no limit that
-    anybody sets."""
+    """Returns the mark of the container whose process's number stands in this file.
+
+    It is nobody else's on this machine, and no limit that anybody sets.
+    """
     digest = hashlib.blake2b(os.fsencode(pid_file), digest_size=8).digest()
     return int.from_bytes(digest) >> 3 | 1 << 61
 

@@ -55,8 +55,10 @@ class StartPace:
         return bool(self._held)
 
     def held(self, now: float) -> HeldStarts:
-        """Those held, and for how much longer if they are no luckier than the last ones; before any was, that is as
-        long as one may be."""
+        """Returns the held containers, and for how much longer each is held if it is no luckier than the last ones.
+
+        Before any was held, that is as long as one may be.
+        """
         if not self._held:
             return NONE_HELD
         usual_s = sum(self._holds) / len(self._holds) if self._holds else self._moment_s
@@ -64,22 +66,25 @@ class StartPace:
         return HeldStarts(left_s, usual_s)
 
     def ask(self, container: ContainerId, now: float) -> None:
-        """Its program is to start."""
+        """Asks for the start of a container's program."""
         self._held[container] = now
 
     def began(self, container: ContainerId, now: float) -> None:
-        """Its turn has come, and now there is a process, which has had no processor yet."""
+        """Notes that the program has a process now, which has had no processor yet."""
         if container in self._young:
             self._had[container] = now, 0.0
 
     def forget(self, container: ContainerId) -> None:
-        """It has ended, or does not start after all."""
+        """Forgets a container that has ended, or does not start after all."""
         self._held.pop(container, None)
         self._grown(container)
 
     def due(self, now: float, busy_s: float, need: Callable[[ContainerId], ProcessorNeed | None]) -> list[ContainerId]:
-        """Those that start now, and are held no longer. `busy_s`: for how long all processors together were busy;
-        `need`: how much a program wants a processor, None where nobody knows yet."""
+        """Returns the containers that start now, and are held no longer.
+
+        `busy_s`: for how long all processors together were busy. `need`: how much a program wants a processor, None
+        where nobody knows yet.
+        """
         for container in [container for container, at in self._young.items() if now - at >= self._moment_s]:
             self._grown(container)
         self._look(now, busy_s, need)

@@ -42,16 +42,16 @@ class StartPacer:
         log.info("%s waited %.1f s for a processor: others were starting", container, loop.time() - asked_at)
 
     def started(self, container: ContainerId, pid: int) -> None:
-        """Its program runs, as this process."""
+        """Notes that a container's program runs, as this process."""
         self._processes[container] = pid
         self._pace.began(container, asyncio.get_running_loop().time())
 
     def held(self) -> HeldStarts:
-        """Those that wait for their turns."""
+        """Returns the starts that wait for their turns."""
         return self._pace.held(asyncio.get_running_loop().time())
 
     def over(self, container: ContainerId) -> None:
-        """Its program has ended, or need not wait: it is to be ended."""
+        """Notes that a program has ended, or need not wait: it is to be ended."""
         self._processes.pop(container, None)
         self._pace.forget(container)
         self._tell(container)

@@ -23,7 +23,10 @@ _ENVIRONMENT_MAX = 1 << 20
 
 
 def container_of(pid: int) -> str | None:
-    """Whose environment it began with. None: nobody's, or it has ended, or is not ours to ask."""
+    """Returns the container whose environment a process began with.
+
+    None: nobody's, or it has ended, or is not ours to ask.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             values = file.read(_ENVIRONMENT_MAX).split(b"\0")
@@ -33,7 +36,7 @@ def container_of(pid: int) -> str | None:
 
 
 def named(pids: Iterable[int]) -> dict[str, list[int]]:
-    """By container, those that began with the environment of one. Blocking."""
+    """Returns, by container, the processes that began with its environment. Blocking."""
     found: dict[str, list[int]] = {}
     for pid in pids:
         if (container := container_of(pid)) is not None:
@@ -42,7 +45,10 @@ def named(pids: Iterable[int]) -> dict[str, list[int]]:
 
 
 def is_stray(pid: int, container: str, seen: Collection[Stray]) -> bool:
-    """A child of this process that is the container's, though it does not carry its mark. `seen`: earlier."""
+    """Returns whether a child of this process is the container's, though it does not carry its mark.
+
+    `seen`: strays that were found earlier.
+    """
     if is_mark(mark_of(pid)):
         return False
     stray = living(pid)
@@ -50,7 +56,7 @@ def is_stray(pid: int, container: str, seen: Collection[Stray]) -> bool:
 
 
 def strays(container: str, marked: Iterable[int], seen: Collection[Stray]) -> set[Stray]:
-    """What there is of a container besides those that are marked. Blocking, shortly."""
+    """Finds a container's processes besides those that are marked. Blocking, shortly."""
     pending = [pid for pid in children_of(os.getpid()) if is_stray(pid, container, seen)]
     pending += [pid for pid, started in seen if living(pid) == (pid, started)]
     found = set(pending)
@@ -63,7 +69,7 @@ def strays(container: str, marked: Iterable[int], seen: Collection[Stray]) -> se
 
 
 def signal_strays(found: Iterable[Stray], number: int) -> None:
-    """Those that have not ended; never another process that has such a number by now."""
+    """Signals those that have not ended; never another process that has such a number by now."""
     for stray in found:
         with contextlib.suppress(OSError):  # it has ended, or is another user's
             descriptor = os.pidfd_open(stray[0])

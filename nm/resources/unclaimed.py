@@ -38,7 +38,7 @@ class Unclaimed:
         return [stray for stray, those in self._suspects.items() if all(one.is_over for one in those)]
 
     def new(self, doomed: Collection[Stray]) -> list[Stray]:
-        """Those that were not told of yet: what cannot be killed is found again and again."""
+        """Returns those that were not told of yet: what cannot be killed is found again and again."""
         found = [stray for stray in doomed if stray not in self._told]
         self._told = set(doomed)
         return found

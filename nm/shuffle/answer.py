@@ -74,14 +74,19 @@ class Range(Protocol):
         """Bytes not yet sent."""
 
     def send(self, descriptor: int, most: int) -> int:
-        """Bytes moved. Raises BlockingIOError when the socket is full, OutputMissing when the bytes are not there."""
+        """Sends and returns the bytes moved.
+
+        Raises BlockingIOError when the socket is full, OutputMissing when the bytes are not there.
+        """
 
     def lighter(self) -> "Range":
-        """The same bytes on their way, from where they take no memory if they have been on it for long: this one is
-        released then. Blocking."""
+        """Returns the same bytes from where they take no memory, if they have been on their way for long.
+
+        This one is released then. Blocking.
+        """
 
     def release(self) -> None:
-        """Once, in the end."""
+        """Releases what the range holds: once, in the end."""
 
 
 class FileRange:
@@ -148,7 +153,7 @@ class Piece(Protocol):
 def shuffle_headers(
     reduce: int, texts: Sequence[bytes], part_lengths: Sequence[int], raw_lengths: Sequence[int]
 ) -> list[bytes]:
-    """Hadoop's ShuffleHeader before each segment. `texts`: map ids as Text."""
+    """Makes Hadoop's ShuffleHeader before each segment. `texts`: map ids as Text."""
     tail = encode_vint(reduce)
     rows = zip(texts, part_lengths, raw_lengths, strict=True)
     if min(*part_lengths, *raw_lengths) > 0xFF and max(*part_lengths, *raw_lengths) <= 0xFFFF:  # as segments mostly are
@@ -157,7 +162,7 @@ def shuffle_headers(
 
 
 def lost_header(reduce: int, text: bytes) -> bytes:
-    """`text`: map id as Text."""
+    """Makes the header that says that an output is lost. `text`: map id as Text."""
     return text + encode_vlong(-1) * 2 + encode_vint(reduce)
 
 
@@ -176,7 +181,7 @@ class OutputSegment:
         return self._entry.part_length
 
     def header(self, reduce: int, text: bytes) -> bytes:
-        """`text`: map id as Text."""
+        """Makes the segment's header. `text`: map id as Text."""
         (header,) = shuffle_headers(reduce, (text,), (self._entry.part_length,), (self._entry.raw_length,))
         return header
 
@@ -286,8 +291,10 @@ class Answer:
         self._pieces.clear()
 
     def gather(self, first: bytes = b"") -> tuple[bytearray, Range | None]:
-        """The next bytes after those, and the long segment that follows on them. Blocking. Raises OutputUnreadable
-        where there are `first` bytes and not the first segment after them."""
+        """Gathers the next bytes after those, and the long segment that follows on them. Blocking.
+
+        Raises OutputUnreadable where there are `first` bytes and not the first segment after them.
+        """
         gathered = bytearray(first)
         while self._pieces and len(gathered) < GATHER_BYTES:
             piece = self._pieces[0]

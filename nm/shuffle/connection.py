@@ -116,7 +116,7 @@ class Connection:
             self._service.loop.call_soon_threadsafe(self._service.closed, self, self._sent_bytes, self._answer)
 
     def close_from_service(self) -> None:
-        """For the service's thread, whichever thread the connection is with."""
+        """Closes it from the service's thread, whichever thread the connection is with."""
         loop = self.loop
         if loop is self._service.loop:
             self.close()
@@ -124,7 +124,10 @@ class Connection:
             loop.call_soon_threadsafe(self._close_in, loop)
 
     def lighten(self) -> None:
-        """For the service's thread, now and then: what has been sent for long goes on from where it takes no memory."""
+        """Lets what has been sent for long go on from where it takes no memory.
+
+        For the service's thread, now and then.
+        """
         loop = self.loop
         if self._file is None:
             return

@@ -40,7 +40,7 @@ _OF_ALL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def missing(path: Path, error: OSError) -> OutputMissing:
-    """Why a file could not be opened or read."""
+    """Returns why a file could not be opened or read."""
     if error.errno in _NOT_THERE:
         return OutputMissing(f"{path}: {error.strerror}")
     return OutputUnreadable(path, error)
@@ -85,7 +85,7 @@ class OpenFiles:
         self._lock = threading.Lock()
 
     def open(self, path: Path) -> OpenFile:
-        """To be released. Blocking. Raises OutputMissing."""
+        """Opens a file, to be released. Blocking. Raises OutputMissing."""
         with self._lock:
             file = self._files.get(path)
             if file is not None:

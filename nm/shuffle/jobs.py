@@ -26,7 +26,7 @@ class ShuffleJob:
 
 
 def job_id(application: ApplicationId) -> str:
-    """The job id that fetchers name; Hadoop derives it from the application's."""
+    """Returns the job id that fetchers name; Hadoop derives it from the application's."""
     return f"job_{application.cluster_timestamp}_{application.id:04d}"
 
 
@@ -59,7 +59,7 @@ class ShuffleJobs:
         self._jobs.pop(job_id(application), None)
 
     def all(self) -> dict[str, ShuffleJob]:
-        """By job id, as of now."""
+        """Returns the jobs by job id, as of now."""
         return dict(self._jobs)
 
     def get(self, job: str) -> ShuffleJob | None:

@@ -65,7 +65,7 @@ class NodeShuffle:
         self.merger = MergerProcess(merging.merger, folder=folder) if merging.merger.is_enabled else None
 
     def start(self, io: Executor) -> None:
-        """`io`: the threads that look at folders."""
+        """Starts the service and the merger. `io`: the threads that look at folders."""
         self.service.start()
         if self.merger is not None:
             self.merger.start()
@@ -109,7 +109,10 @@ class NodeShuffle:
         }
 
     def of_application(self, application: ApplicationId) -> ApplicationShuffle | None:
-        """None where no container of its has come here since the node's start, or that is long ago."""
+        """Sums up an application's shuffle.
+
+        None where none of its containers has come here since the node's start, or that is long ago.
+        """
         job = self.jobs.get(job_id(application))
         return self._ended.get(application) if job is None else self._summary(job)
 
@@ -153,20 +156,20 @@ class NodeShuffle:
         }
 
     def merger_metadata(self) -> dict[str, bytes]:
-        """What whoever starts containers here is told of the merger: port 0 while it is being started."""
+        """Returns what starters of containers are told of the merger: port 0 while it is being started."""
         if self.merger is None:
             return {}
         disk = {DISK_SERVICE: self.merger.disk.pack()} if self.merger.disk is not None else {}
         return {MERGER_SERVICE: struct.pack(">i", self.merger.port or 0)} | disk
 
     def job_came(self, job: ShuffleJob) -> None:
-        """With the first container of a job, and with each that follows."""
+        """Tells the merger of a job, with its first container and with each that follows."""
         if self.merger is not None:
             folders = self._directories.app_dirs(job.user, job.application)
             self.merger.add_job(job_id(job.application), job.password, folders, job.user)
 
     def application_ended(self, application: ApplicationId) -> None:
-        """Its folders are about to be deleted."""
+        """Notes that an application's folders are about to be deleted."""
         job = self.jobs.get(job_id(application))
         if job is not None:
             self._ended[application] = self._summary(job, is_over=True)

@@ -55,8 +55,11 @@ class MapOutput:
         self.is_gone = False
 
     def segment(self, reduce: int) -> IndexEntry:
-        """One reducer's part, which lies inside the file. Only this entry is looked at: an index may name a million,
-        and a stock ShuffleHandler serves what is right of one that lies elsewhere, too. Raises OutputMissing."""
+        """Returns one reducer's part, which lies inside the file. Raises OutputMissing.
+
+        Only this entry is looked at: an index may name a million. A stock ShuffleHandler, too, serves the right entries
+        beside a wrong one.
+        """
         if reduce >= len(self.index):
             raise OutputRefused(f"{self.path} has {len(self.index)} partitions, asked for {reduce}")
         entry = self.index[reduce]
@@ -66,7 +69,7 @@ class MapOutput:
         return entry
 
     def check(self) -> None:
-        """That every segment lies inside the file; up to 60 ms. Raises OutputMissing."""
+        """Checks that every segment lies inside the file; up to 60 ms. Raises OutputMissing."""
         try:
             self.index.check_file(self.file_bytes, name=str(self.path))
         except FormatError as error:
@@ -88,7 +91,7 @@ class MapOutputs:
         self._seen = _Seen()
 
     def segment(self, job: ShuffleJob, job_id: str, map_id: str, reduce: int) -> tuple[MapOutput, IndexEntry]:
-        """Where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
+        """Finds where one reducer's part of one map output lies. Blocking. Raises OutputMissing."""
         key = (job_id, map_id)
         output = self._outputs.get(key)
         if output is None or output.is_gone:
@@ -100,11 +103,11 @@ class MapOutputs:
         return output, output.segment(reduce)
 
     def open(self, output: MapOutput) -> OpenFile:
-        """The output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
+        """Opens the output's file, to be released. Blocking; from any thread. Raises OutputMissing."""
         return self.files.open(output.path)
 
     def app_dirs(self, job: ShuffleJob) -> list[Path]:
-        """Where outputs of the job may lie, merged or not."""
+        """Lists where outputs of the job may lie, merged or not."""
         return self._directories.app_dirs(job.user, job.application)
 
     def forget_job(self, job_id: str) -> None:
@@ -132,7 +135,7 @@ class MapOutputs:
             self._bytes -= self._outputs.popitem(last=False)[1].cost_bytes
 
     def load(self, job: ShuffleJob, map_id: str) -> MapOutput:
-        """The output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing, OutputLost."""
+        """Reads the output as it lies on the disk now. Blocking; from any thread. Raises OutputMissing, OutputLost."""
         try:
             output = self._load(job, map_id)
         except OutputRefused:

@@ -64,7 +64,7 @@ class _Head:
 
 
 def parse_request(head: bytes, *, port: int, jobs: ShuffleJobs) -> ShuffleRequest:
-    """From the bytes before the empty line. Raises RequestRefused."""
+    """Parses and verifies the bytes before the empty line. Raises RequestRefused."""
     parsed = _parse_head(head)
     if parsed.method != "GET":
         raise RequestRefused(405, "only GET is served")

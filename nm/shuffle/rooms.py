@@ -26,7 +26,10 @@ class SharedRoom:
         self._lock = threading.Lock()
 
     def changed(self, before: int, after: int) -> bool:
-        """One is so many bytes long now. False: there is no room for it, and it is counted no more."""
+        """Counts one that is so many bytes long now.
+
+        Returns False where there is no room for it; it is counted no more then.
+        """
         with self._lock:
             self.bytes -= before
             if after > max(before, self._short_bytes) and self.bytes + after > self._bytes_max:

@@ -27,7 +27,7 @@ class Senders:
             thread.start()
 
     def next_loop(self) -> asyncio.SelectorEventLoop:
-        """The loop whose turn it is."""
+        """Returns the loop whose turn it is."""
         return next(self._next)
 
     def stop(self) -> None:
@@ -38,6 +38,6 @@ class Senders:
                 thread.join()
 
     def close(self) -> None:
-        """After `stop`, and after the last connection is closed."""
+        """Closes the loops: after `stop`, and after the last connection is closed."""
         for loop in self._loops:
             loop.close()

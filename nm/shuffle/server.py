@@ -88,11 +88,11 @@ class ShuffleService:
         self._listener.close()
 
     def forget_job(self, job_id: str) -> None:
-        """From any thread: the job's outputs are about to be deleted."""
+        """Forgets a job whose outputs are about to be deleted. From any thread."""
         self._in_loop(lambda: self._forget_job(job_id))
 
     def publish(self, job_id: str, file: MergedFile) -> None:
-        """From any thread: a merged file may be served from."""
+        """Lets a merged file be served from. From any thread."""
         self._in_loop(lambda: self.merged.publish(job_id, file))
 
     def sent(self, sent_bytes: int, answer: Answer) -> None:
@@ -104,7 +104,7 @@ class ShuffleService:
         self.statistics.reads.take(answer.counts)
 
     def closed(self, connection: Client, sent_bytes: int, answer: Answer) -> None:
-        """Of an answer that did not come to its end there is something left to count."""
+        """Forgets a connection, and counts what was sent of an answer that did not come to its end."""
         self._connections.discard(connection)
         self.sent(sent_bytes, answer)
         self.statistics.connections = len(self._connections)
@@ -114,7 +114,7 @@ class ShuffleService:
         self._refusals.warn(peer, self.loop.time(), "shuffle request of %s refused: %s", peer, refusal)
 
     def blame(self, error: Exception, peer: str) -> None:
-        """From any thread: logs a fault of ours that the peer has found, one trace per peer and minute."""
+        """Logs a fault of ours that the peer has found, one trace per peer and minute. From any thread."""
         trace = "".join(traceback.format_exception(error))[:_TRACE_CHARS_MAX]
         text = "shuffle request of %s failed\n%s"
         if threading.current_thread() is self._thread:  # now: a client that comes again at once is served before later

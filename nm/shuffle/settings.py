@@ -24,7 +24,7 @@ class MergingSettings:
 
     @classmethod
     def read(cls, conf: Configuration, *, bind_host: str, folder: Path) -> "MergingSettings":
-        """`folder`: on the disk that map outputs lie on. Raises ConfigError."""
+        """Reads the settings. `folder`: on the disk that map outputs lie on. Raises ConfigError."""
         quiet_s = conf.get_duration_ms("yaq.riffle.shuffle.quiet-ms", minimum=0) / 1000
         merger = MergerProcessSettings.read(conf, bind_host=bind_host)
         files = MergePolicy(files=conf.get_int("yaq.riffle.shuffle.files", minimum=2, maximum=FAN_IN_MAX))

@@ -25,6 +25,6 @@ class ShuffleStatistics:
     of_jobs: dict[str, JobCounts] = field(default_factory=dict)
 
     def segments_of(self, job_id: str) -> int:
-        """That were asked for."""
+        """Returns how many of the job's segments were asked for."""
         counts = self.of_jobs.get(job_id)
         return 0 if counts is None else counts.segments

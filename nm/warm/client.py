@@ -150,7 +150,10 @@ class ForkerClient:
             raise ForkerUnavailable(f"the {self.name} forker does not start, see the node manager's log") from None
 
     async def start_process(self, request: StartRequest) -> int:
-        """The pid of the new process. OSError when it could not be started or was lost with its forker."""
+        """Starts a process and returns its pid.
+
+        Raises OSError when it could not be started or was lost with its forker.
+        """
         if not self._up.is_set():
             await self.ready()
         try:
@@ -162,7 +165,7 @@ class ForkerClient:
         return int(reply["pid"])
 
     async def reap(self, pid: int) -> Reaped | None:
-        """Of a process that has ended; None when the forker is gone or is not its parent."""
+        """Reaps a process that has ended; None when the forker is gone or is not its parent."""
         try:
             reply = await self._ask({"op": "reap", "pid": pid}, _START_TIMEOUT_S)
         except (ForkerUnavailable, OSError):

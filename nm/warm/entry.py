@@ -21,7 +21,7 @@ ENTRY_PREFIX = "tez_adapter."
 
 
 def become(request: dict[str, Any], sender: int) -> int:
-    """In the forked child: calls the container's Python entry and returns its exit code."""
+    """Calls the container's Python entry, in the forked child, and returns its exit code."""
     try:
         os.setsid()
         os.write(sender, READY)

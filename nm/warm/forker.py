@@ -64,7 +64,7 @@ class Forker:
         self._starting: dict[int, _Starting] = {}
 
     def serve(self) -> None:
-        """Until the NodeManager closes the socket or dies; then no container of this process is left."""
+        """Serves until the NodeManager closes the socket or dies; then no container of this process is left."""
         try:
             while self._step():
                 pass

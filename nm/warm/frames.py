@@ -31,7 +31,7 @@ def decode_length(head: bytes) -> int:
 
 
 def receive(connection: socket.socket) -> dict[str, Any] | None:
-    """Blocking. None: the other end has closed."""
+    """Receives a frame; None: the other end has closed. Blocking. Raises BadFrame."""
     head = _receive_exactly(connection, _LENGTH.size)
     if head is None:
         return None

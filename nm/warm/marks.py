@@ -28,7 +28,7 @@ def can_be_set() -> bool:
 
 
 def set_mark(mark: int) -> int:
-    """This process and all that it starts from now on carry it; returns the one before. Best effort."""
+    """Marks this process and all that it starts from now on; returns the mark before. Best effort."""
     before, most = resource.getrlimit(_LIMIT)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(_LIMIT, (mark, most))
@@ -36,7 +36,7 @@ def set_mark(mark: int) -> int:
 
 
 def mark_of(pid: int) -> int | None:
-    """None: it has ended, or is not ours to ask."""
+    """Returns the process's mark; None: it has ended, or is not ours to ask."""
     try:
         return resource.prlimit(pid, _LIMIT)[0]
     except OSError:
@@ -44,12 +44,12 @@ def mark_of(pid: int) -> int | None:
 
 
 def is_mark(limit: int | None) -> TypeGuard[int]:
-    """Of any container, rather than a limit that somebody set."""
+    """Returns whether this is the mark of a container, rather than a limit that somebody set."""
     return limit is not None and limit >> 61 == 1
 
 
 def marked(marks: Collection[int]) -> list[int]:
-    """Processes that carry one of these and have not ended."""
+    """Lists the processes that carry one of these marks and have not ended."""
     names = os.listdir("/proc")  # noqa: PTH208
     return [pid for name in names if name.isdigit() and mark_of(pid := int(name)) in marks and not _has_ended(pid)]
 
@@ -63,7 +63,10 @@ def _has_ended(pid: int) -> bool:
 
 
 def signal_marked(pid: int, number: int, marks: Collection[int]) -> None:
-    """Nothing where the process has ended, even if another has its number by now."""
+    """Signals a process if it carries one of these marks.
+
+    Does nothing where it has ended, even if another has its number by now.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:

@@ -99,11 +99,11 @@ class LogAggregation:
         self.reports = LogReports()
 
     def start(self) -> None:
-        """In the background: a file system that is away must not keep the node from starting."""
+        """Makes the root folder in the background: a file system that is away must not keep the node from starting."""
         self._tasks.start(self._make_root())
 
     async def leftovers(self) -> list[LogRecord]:
-        """What a former life of this node has not uploaded; `resume` does."""
+        """Returns what a former life of this node has not uploaded; `resume` uploads it."""
         return await asyncio.get_running_loop().run_in_executor(self._disk, self._records.load)
 
     def resume(self, records: Sequence[LogRecord]) -> None:
@@ -123,7 +123,7 @@ class LogAggregation:
     # What happens on the node -----------------------------------------------------------------------------------------
 
     def container_changed(self, container: Container, acls: Mapping[str, str]) -> None:
-        """A container runs, or is done. `acls` are its application's."""
+        """Notes that a container runs, or is done. `acls` are its application's."""
         app = self._applications.get(container.id.application_id)
         if app is None:
             app = self._begin(container, acls)
@@ -133,7 +133,10 @@ class LogAggregation:
         )
 
     def application_ended(self, application_id: ApplicationId) -> bool:
-        """All its containers are done and it is over. Whether its local logs are taken care of here."""
+        """Notes that an application is over and its containers done.
+
+        Returns whether its local logs are taken care of here.
+        """
         app = self._applications.pop(application_id, None)
         if app is None:
             return False
@@ -142,7 +145,10 @@ class LogAggregation:
         return True
 
     def uploaded(self, container_id: ContainerId) -> list[LogFile]:
-        """What was uploaded already of a container that runs, by name; the same name twice where it was there twice."""
+        """Lists what was uploaded already of a running container, by name.
+
+        A name stands there twice if two such files were uploaded.
+        """
         app = self._applications.get(container_id.application_id)
         files = [file for file in app.uploaded if file.container == container_id] if app is not None else []
         return [LogFile(f.name, f.size_bytes, f.modified) for f in sorted(files, key=lambda f: (f.name, f.modified))]

@@ -22,7 +22,10 @@ _READ_BYTES: Final = 1 << 16
 
 
 def perform(request: dict[str, Any], conf: Configuration) -> str | None:
-    """One request, `{"upload": …}` or `{"make_root": GROUP}`: the new file, or a warning. Raises StorageError."""
+    """Carries out a request, `{"upload": …}` or `{"make_root": GROUP}`. Raises StorageError.
+
+    Returns the new file, or a warning.
+    """
     try:
         if "upload" in request:
             return upload(Upload.from_json(request["upload"]), conf)
@@ -32,7 +35,7 @@ def perform(request: dict[str, Any], conf: Configuration) -> str | None:
 
 
 def main() -> int:
-    """The first line of standard input is the configuration, each further one a request; a line answers each."""
+    """Answers each line of standard input with a line. The first is the configuration, further ones are requests."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     lines = _lines(0, IDLE_S)

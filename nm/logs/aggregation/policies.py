@@ -49,7 +49,7 @@ class Sample:
 
     @classmethod
     def parse(cls, parameters: str) -> "Sample":
-        """From `SR:0.2,MIN:20`; what cannot be read stays at its default, as in Hadoop."""
+        """Parses `SR:0.2,MIN:20`; what cannot be read stays at its default, as in Hadoop."""
         share, first = _DEFAULT_SHARE, _DEFAULT_FIRST
         for item in parameters.split(","):
             name, _, value = item.strip().partition(":")
@@ -84,7 +84,7 @@ _BY_NAME: Final[dict[str, Callable[[str], ContainerLogPolicy]]] = {
 
 
 def parse_policy(class_name: str, parameters: str) -> ContainerLogPolicy:
-    """By the class' name, with or without its package. Raises BadPolicy."""
+    """Finds a policy by the class' name, with or without its package. Raises BadPolicy."""
     make = _BY_NAME.get(class_name.strip().rpartition(".")[2])
     if make is None:
         raise BadPolicy(f"there is no log aggregation policy {class_name[:200]!r}")

@@ -43,7 +43,7 @@ class LogRecord:
 
     @classmethod
     def decode(cls, application: ApplicationId, data: bytes) -> "LogRecord":
-        """ValueError for something else."""
+        """Reads a record. Raises ValueError for something else."""
         try:
             fields = json.loads(data)
             context = None
@@ -62,7 +62,7 @@ class LogRecords:
         self._log_dirs = log_dirs
 
     def save(self, record: LogRecord) -> None:
-        """On the first disk that takes it; where none does, a restart forgets the application."""
+        """Writes a record to the first disk that takes it; where none does, a restart forgets the application."""
         problem: OSError | None = None
         for root in self._log_dirs:
             path = root / _FOLDER / f"{record.application}.json"
@@ -85,7 +85,7 @@ class LogRecords:
                 log.warning("%s: %s", application, error)
 
     def load(self) -> list[LogRecord]:
-        """Of a former life; what cannot be read is removed."""
+        """Reads the records of a former life; those that cannot be read are removed."""
         found = []
         for root in self._log_dirs:
             for path in sorted((root / _FOLDER).glob("application_*.json")):
@@ -102,7 +102,7 @@ class LogRecords:
         return found
 
     def containers(self, application: ApplicationId) -> list[ContainerId]:
-        """Those that have log folders here."""
+        """Lists the application's containers that have log folders here."""
         found = set()
         for root in self._log_dirs:
             for path in (root / str(application)).glob("container_*"):

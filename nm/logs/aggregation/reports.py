@@ -35,15 +35,15 @@ class LogReports:
             self._latest.popitem(last=False)
 
     def latest(self) -> list[server.LogAggregationReport]:
-        """For a registration: the last report of each application, as far back as is remembered."""
+        """Returns the last report of each application, for a registration, as far back as is remembered."""
         return list(self._latest.values())
 
     def pending(self) -> list[server.LogAggregationReport]:
-        """For the next heartbeat, oldest first."""
+        """Returns the reports for the next heartbeat, oldest first."""
         return [report for report, _ in zip(self._waiting, range(_PER_HEARTBEAT_MAX), strict=False)]
 
     def answered(self, reports: Sequence[server.LogAggregationReport]) -> None:
-        """A heartbeat with these was answered."""
+        """Notes that a heartbeat with these reports was answered."""
         for report in reports:
             if self._waiting and self._waiting[0] is report:
                 self._waiting.popleft()

@@ -47,7 +47,7 @@ class LogSelection:
 
     @classmethod
     def parse(cls, context: common.LogAggregationContext | None) -> "LogSelection":
-        """Everything when there is no context."""
+        """Reads an application's patterns; without a context everything is selected."""
         if context is None:
             return cls()
         rolled = None
@@ -78,7 +78,7 @@ def select(
     selection: LogSelection,
     uploaded: Collection[FileIdentity],
 ) -> list[FileIdentity]:
-    """Blocking. The files to upload of the containers, each given with whether it has ended."""
+    """Lists the files of these containers to upload. Each container comes with whether it has ended. Blocking."""
     chosen = []
     for container, has_ended in containers:
         files: list[LogFile] = list_logs(log_dirs, container) or []

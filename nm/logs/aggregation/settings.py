@@ -31,7 +31,7 @@ class LogAggregationSettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "LogAggregationSettings | None":
-        """None when it is off. Raises ConfigError."""
+        """Reads the settings; None when log aggregation is off. Raises ConfigError."""
         if not conf.get_bool("yarn.log-aggregation-enable"):
             return None
         class_key = f"{_PREFIX}.policy.class"

@@ -71,7 +71,7 @@ def make_root(conf: Configuration, remote: RemoteLogs, group: str) -> str | None
 
 
 def upload(work: Upload, conf: Configuration) -> str | None:
-    """The new file's name; None when there was nothing to write. Raises StorageError."""
+    """Uploads the logs and returns the new file's name; None when there was nothing to write. Raises StorageError."""
     remote = RemoteLogs.read(conf)
     application = ApplicationId.parse(work.application)
     filesystem = get_filesystem(remote.root, conf, user=work.user)

@@ -114,11 +114,11 @@ class Uploaders:
         self._is_closed = False
 
     def upload(self, work: Upload) -> None:
-        """Blocking. Raises StorageError; the file then is not there, or it is whole."""
+        """Uploads the logs. Blocking. Raises StorageError; the file then is not there, or it is whole."""
         self._ask(work.user, {"upload": work.to_json()})
 
     def make_root(self, group: str) -> str | None:
-        """Blocking. A warning where the folder is not as it should be. Raises StorageError."""
+        """Makes the root folder; returns a warning where it is not as it should be. Blocking. Raises StorageError."""
         warning: str | None = self._ask(self._daemon_user, {"make_root": group})
         return warning
 

@@ -75,7 +75,7 @@ class KeptSegments:
         return self._bytes
 
     def use(self, key: Hashable) -> Kept | None:
-        """What is kept under the key, for one of its segments. To be released."""
+        """Returns what is kept under the key, for one of its segments. To be released."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:
@@ -111,7 +111,7 @@ class KeptSegments:
             return granted
 
     def unreserve(self, length: int) -> None:
-        """What room was made for could not be read."""
+        """Gives room back that was made for what could not be read."""
         with self._lock:
             self._bytes -= length
 
@@ -127,7 +127,7 @@ class KeptSegments:
             return kept
 
     def release(self, key: Hashable, kept: Kept, *, further: int = 0) -> None:
-        """`further`: segments of it that were taken beside the one that it was used for."""
+        """Releases what was used. `further`: segments of it that were taken beside the one it was used for."""
         with self._lock:
             kept.segments_left -= further
             kept.users -= 1

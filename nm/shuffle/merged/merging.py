@@ -99,7 +99,7 @@ class OutputMerging:
         self._news = asyncio.Event()
 
     def summary(self, job_id: str) -> dict[str, Any]:
-        """What became of the job's outputs here, and why; nothing before the first look at its folders."""
+        """Says what became of the job's outputs here, and why; {} before the first look at its folders."""
         state = self._jobs.get(job_id)
         if state is None:
             return {}
@@ -123,11 +123,11 @@ class OutputMerging:
         }
 
     def look_soon(self) -> None:
-        """A merged file has appeared: whoever asked for it lets reducers ask for it at once."""
+        """Notes that a merged file has appeared: reducers may be told to ask for it at once."""
         self._news.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Looks at the jobs' folders until cancelled."""
         try:
             while True:
                 self._news.clear()
@@ -143,7 +143,7 @@ class OutputMerging:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
 
     async def look(self) -> None:
-        """Once at every job's folders."""
+        """Looks once at every job's folders."""
         known = self._known_jobs.all()
         for job_id in [job_id for job_id in self._jobs if job_id not in known]:
             self._jobs.pop(job_id).tasks.cancel()

@@ -37,8 +37,11 @@ _FILES_MAX = 50_000
 
 
 def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int) -> MergedIndex:
-    """The verified index of a merged file that really lies in the folder, and takes no more memory than that; a file of
-    more bytes is not read. Blocking. Raises OutputMissing."""
+    """Reads and verifies the index of a merged file that really lies in the folder. Blocking.
+
+    An index that takes more than `bytes_max` in memory is refused; a file of more bytes is not read. Raises
+    OutputMissing.
+    """
     if os.path.realpath(path.parent) != os.path.realpath(folder):
         raise OutputMissing(f"{path} is not inside its application's folder")
     try:
@@ -111,12 +114,14 @@ class MergedOutputs:
         return tuple(self._jobs.get(job_id, ()))
 
     def has(self, job_id: str, map_id: str) -> bool:
-        """Whether a map's output was ever found in a merged file, damaged since or not."""
+        """Returns whether a map's output was ever found in a merged file, damaged since or not."""
         return map_id in self._jobs.get(job_id, ())
 
     def publish(self, job_id: str, file: MergedFile) -> None:
-        """From now on the file's maps are answered from it, unless the job has too many; those that another file has
-        stay with that one."""
+        """Answers for the file's maps from it from now on, unless the job has too many.
+
+        Maps that another file has stay with that one.
+        """
         maps = self._jobs.setdefault(job_id, {})
         names = self._names.setdefault(job_id, set())
         if len(names) < _FILES_MAX:
@@ -130,7 +135,7 @@ class MergedOutputs:
             maps |= places
 
     def look_for(self, job: ShuffleJob, job_id: str, name: str) -> None:
-        """A client was told of this file, and the node may not have looked since it appeared. Blocking."""
+        """Looks for a file that a client was told of and that may have appeared since the last look. Blocking."""
         names = self._names.setdefault(job_id, set())
         if name in names or len(names) >= _FILES_MAX or job_id in self._full or not is_safe_name(name):
             return
@@ -188,11 +193,13 @@ class MergedOutputs:
     def find(
         self, request: ShuffleRequest, number: int, parts: "Parts", *, at_any_rate: bool = False
     ) -> tuple[MergedStretch, int] | None:
-        """The segments of as many of the request's maps, from that one on, as lie side by side in a merged file, and
-        the number of the map after them. None where the original has to answer for the first. Blocking.
+        """Finds the segments of as many of the request's maps, from that one on, as lie side by side in a merged file.
 
-        `parts`: of the request's earlier maps. `at_any_rate`: of one map alone; its original is lost, and other maps'
-        segments being damaged does not matter.
+        Returns them and the number of the map after them. None where the original has to answer for the first.
+        Blocking.
+
+        `parts`: of the request's earlier maps. `at_any_rate`: of one map alone; its original is lost, and damage to
+        other maps' segments does not matter.
         """
         asked = request.map_ids
         maps = self._jobs.get(request.job_id)

@@ -71,7 +71,7 @@ class FolderScan:
         return len(self._known) + len(self._looks)
 
     def scan(self) -> Found:
-        """What was not returned before."""
+        """Returns what was not returned before."""
         found = Found()
         for app_dir in self._app_dirs:
             for entry in sorted(self._fresh(app_dir / "output"), key=_appeared):

@@ -82,15 +82,17 @@ class Part:
         return not self.file.is_bad and self.partition not in self.file.bad_partitions
 
     def read_with(self, number: int) -> Run | None:
-        """What that segment was read together with, if it was."""
+        """Returns the run that this segment was read in, if it was."""
         return self._runs.get(number)
 
     def note_read(self, run: Run) -> None:
         self._runs.update(dict.fromkeys(range(*run), run))
 
     def run_around(self, number: int, bytes_max: int) -> Run:
-        """That segment, and what is asked for beside it and was not read yet, as far as it is short enough together:
-        behind it first."""
+        """Returns that segment and its neighbours that are asked for and not read yet, up to `bytes_max` together.
+
+        Neighbours behind it come first.
+        """
         if not self._neighbours:
             self._neighbours = self._asked_side_by_side()
         first, end = number, number + 1
@@ -123,7 +125,7 @@ class Part:
 
 
 def give_up(file: MergedFile, error: Exception) -> None:
-    """From any thread: the originals answer from now on."""
+    """Has the originals answer from now on. May be called from any thread."""
     if not file.is_bad:
         file.is_bad = True
         log.warning("merged file left alone, the originals are served: %s", error)

@@ -90,7 +90,7 @@ class JobWatch:
         return len(self._outstanding)
 
     def appeared(self, outputs: Sequence[Output], now: float) -> None:
-        """`outputs` were found since the last call."""
+        """Notes that `outputs` were found since the last call."""
         indexed = [output for output in outputs if self._files_max(output.partitions) >= _FILES_MIN]
         wanted = [output for output in indexed if not self._is_left_alone(output)]
         self.without_index += len(outputs) - len(indexed)
@@ -106,7 +106,7 @@ class JobWatch:
             self._seen_squares += output.size_bytes**2
 
     def decide(self, now: float, *, fetched: float = 0.0, disk: DiskShape | None = None) -> list[Merge]:
-        """What to merge now.
+        """Returns what to merge now.
 
         `fetched`: share of what appeared so far that reducers have read, 0..1. `disk`: the node's, which the automatic
         policy needs.
@@ -128,7 +128,7 @@ class JobWatch:
         return merges
 
     def over(self, merge_id: str) -> None:
-        """The merge is done, or failed: the originals stay, and nothing is tried twice."""
+        """Notes that the merge is done, or failed: the originals stay, and nothing is tried twice."""
         self._outstanding.pop(merge_id, None)
 
     def _is_left_alone(self, output: Output) -> bool:
