@@ -159,12 +159,14 @@ class NMContainerStatus(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., container_state: _Optional[_Union[_yarn_common_pb2.ContainerState, str]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., diagnostics: _Optional[str] = ..., container_exit_status: _Optional[int] = ..., creation_time: _Optional[int] = ..., nodeLabelExpression: _Optional[str] = ..., version: _Optional[int] = ..., executionType: _Optional[_Union[_yarn_common_pb2.ExecutionType, str]] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeCapabilities(_message.Message):
-    __slots__ = ("understands", "queue_max")
+    __slots__ = ("understands", "queue_max", "processors")
     UNDERSTANDS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_MAX_FIELD_NUMBER: _ClassVar[int]
+    PROCESSORS_FIELD_NUMBER: _ClassVar[int]
     understands: _containers.RepeatedScalarFieldContainer[str]
     queue_max: int
-    def __init__(self, understands: _Optional[_Iterable[str]] = ..., queue_max: _Optional[int] = ...) -> None: ...
+    processors: int
+    def __init__(self, understands: _Optional[_Iterable[str]] = ..., queue_max: _Optional[int] = ..., processors: _Optional[int] = ...) -> None: ...
 
 class RegisterNodeManagerRequest(_message.Message):
     __slots__ = ("node_id", "http_port", "resource", "nm_version", "container_statuses", "runningApplications", "nodeLabels", "physicalResource", "log_aggregation_reports_for_apps", "nodeAttributes", "nodeStatus", "yaq_capabilities")
@@ -249,7 +251,7 @@ class NodeHeartbeatRequest(_message.Message):
     def __init__(self, node_status: _Optional[_Union[NodeStatus, _Mapping]] = ..., last_known_container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., last_known_nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeLabels: _Optional[_Union[NodeLabels, _Mapping]] = ..., log_aggregation_reports_for_apps: _Optional[_Iterable[_Union[LogAggregationReport, _Mapping]]] = ..., registering_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., nodeAttributes: _Optional[_Union[NodeAttributes, _Mapping]] = ..., tokenSequenceNo: _Optional[int] = ...) -> None: ...
 
 class NodeHeartbeatResponse(_message.Message):
-    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "yaq_orders")
+    __slots__ = ("response_id", "container_token_master_key", "nm_token_master_key", "nodeAction", "containers_to_cleanup", "applications_to_cleanup", "nextHeartBeatInterval", "diagnostics_message", "containers_to_be_removed_from_nm", "system_credentials_for_apps", "areNodeLabelsAcceptedByRM", "containers_to_decrease", "containers_to_signal", "resource", "container_queuing_limit", "app_collectors", "containers_to_update", "areNodeAttributesAcceptedByRM", "tokenSequenceNo", "yaq_orders", "yaq_cores")
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINER_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     NM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -270,6 +272,7 @@ class NodeHeartbeatResponse(_message.Message):
     ARENODEATTRIBUTESACCEPTEDBYRM_FIELD_NUMBER: _ClassVar[int]
     TOKENSEQUENCENO_FIELD_NUMBER: _ClassVar[int]
     YAQ_ORDERS_FIELD_NUMBER: _ClassVar[int]
+    YAQ_CORES_FIELD_NUMBER: _ClassVar[int]
     response_id: int
     container_token_master_key: MasterKey
     nm_token_master_key: MasterKey
@@ -290,7 +293,30 @@ class NodeHeartbeatResponse(_message.Message):
     areNodeAttributesAcceptedByRM: bool
     tokenSequenceNo: int
     yaq_orders: NodeQueueOrders
-    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeAction: _Optional[_Union[NodeAction, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForApps, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_pb2.SignalContainerRequest, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimit, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., yaq_orders: _Optional[_Union[NodeQueueOrders, _Mapping]] = ...) -> None: ...
+    yaq_cores: AppsCores
+    def __init__(self, response_id: _Optional[int] = ..., container_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nm_token_master_key: _Optional[_Union[MasterKey, _Mapping]] = ..., nodeAction: _Optional[_Union[NodeAction, str]] = ..., containers_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., applications_to_cleanup: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., nextHeartBeatInterval: _Optional[int] = ..., diagnostics_message: _Optional[str] = ..., containers_to_be_removed_from_nm: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., system_credentials_for_apps: _Optional[_Iterable[_Union[SystemCredentialsForApps, _Mapping]]] = ..., areNodeLabelsAcceptedByRM: _Optional[bool] = ..., containers_to_decrease: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., containers_to_signal: _Optional[_Iterable[_Union[_yarn_service_pb2.SignalContainerRequest, _Mapping]]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., container_queuing_limit: _Optional[_Union[ContainerQueuingLimit, _Mapping]] = ..., app_collectors: _Optional[_Iterable[_Union[AppCollectorData, _Mapping]]] = ..., containers_to_update: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., areNodeAttributesAcceptedByRM: _Optional[bool] = ..., tokenSequenceNo: _Optional[int] = ..., yaq_orders: _Optional[_Union[NodeQueueOrders, _Mapping]] = ..., yaq_cores: _Optional[_Union[AppsCores, _Mapping]] = ...) -> None: ...
+
+class AppsCores(_message.Message):
+    __slots__ = ("apps",)
+    APPS_FIELD_NUMBER: _ClassVar[int]
+    apps: _containers.RepeatedCompositeFieldContainer[AppCores]
+    def __init__(self, apps: _Optional[_Iterable[_Union[AppCores, _Mapping]]] = ...) -> None: ...
+
+class AppCores(_message.Message):
+    __slots__ = ("application_id", "milli")
+    APPLICATION_ID_FIELD_NUMBER: _ClassVar[int]
+    MILLI_FIELD_NUMBER: _ClassVar[int]
+    application_id: _yarn_common_pb2.ApplicationId
+    milli: int
+    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., milli: _Optional[int] = ...) -> None: ...
+
+class AppCpu(_message.Message):
+    __slots__ = ("application_id", "total_ms")
+    APPLICATION_ID_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_MS_FIELD_NUMBER: _ClassVar[int]
+    application_id: _yarn_common_pb2.ApplicationId
+    total_ms: int
+    def __init__(self, application_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., total_ms: _Optional[int] = ...) -> None: ...
 
 class LogAggregationReport(_message.Message):
     __slots__ = ("application_id", "log_aggregation_status", "diagnostics")
@@ -333,7 +359,7 @@ class AppCollectorData(_message.Message):
     def __init__(self, app_id: _Optional[_Union[_yarn_common_pb2.ApplicationId, _Mapping]] = ..., app_collector_addr: _Optional[str] = ..., rm_identifier: _Optional[int] = ..., version: _Optional[int] = ..., app_collector_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ...) -> None: ...
 
 class NodeStatus(_message.Message):
-    __slots__ = ("node_id", "response_id", "containersStatuses", "nodeHealthStatus", "keep_alive_applications", "containers_utilization", "node_utilization", "increased_containers", "opportunistic_containers_status", "yaq_queue")
+    __slots__ = ("node_id", "response_id", "containersStatuses", "nodeHealthStatus", "keep_alive_applications", "containers_utilization", "node_utilization", "increased_containers", "opportunistic_containers_status", "yaq_queue", "yaq_cpu")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     CONTAINERSSTATUSES_FIELD_NUMBER: _ClassVar[int]
@@ -344,6 +370,7 @@ class NodeStatus(_message.Message):
     INCREASED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
     OPPORTUNISTIC_CONTAINERS_STATUS_FIELD_NUMBER: _ClassVar[int]
     YAQ_QUEUE_FIELD_NUMBER: _ClassVar[int]
+    YAQ_CPU_FIELD_NUMBER: _ClassVar[int]
     node_id: _yarn_common_pb2.NodeId
     response_id: int
     containersStatuses: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ContainerStatus]
@@ -354,7 +381,8 @@ class NodeStatus(_message.Message):
     increased_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     opportunistic_containers_status: OpportunisticContainersStatus
     yaq_queue: NodeQueue
-    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., response_id: _Optional[int] = ..., containersStatuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., nodeHealthStatus: _Optional[_Union[NodeHealthStatus, _Mapping]] = ..., keep_alive_applications: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., containers_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., increased_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., opportunistic_containers_status: _Optional[_Union[OpportunisticContainersStatus, _Mapping]] = ..., yaq_queue: _Optional[_Union[NodeQueue, _Mapping]] = ...) -> None: ...
+    yaq_cpu: _containers.RepeatedCompositeFieldContainer[AppCpu]
+    def __init__(self, node_id: _Optional[_Union[_yarn_common_pb2.NodeId, _Mapping]] = ..., response_id: _Optional[int] = ..., containersStatuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., nodeHealthStatus: _Optional[_Union[NodeHealthStatus, _Mapping]] = ..., keep_alive_applications: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationId, _Mapping]]] = ..., containers_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., node_utilization: _Optional[_Union[_yarn_common_pb2.ResourceUtilization, _Mapping]] = ..., increased_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., opportunistic_containers_status: _Optional[_Union[OpportunisticContainersStatus, _Mapping]] = ..., yaq_queue: _Optional[_Union[NodeQueue, _Mapping]] = ..., yaq_cpu: _Optional[_Iterable[_Union[AppCpu, _Mapping]]] = ...) -> None: ...
 
 class OpportunisticContainersStatus(_message.Message):
     __slots__ = ("running_opport_containers", "opport_memory_used", "opport_cores_used", "queued_opport_containers", "wait_queue_length", "estimated_queue_wait_time", "opport_queue_capacity")

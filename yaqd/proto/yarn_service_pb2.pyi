@@ -26,6 +26,12 @@ class ContainerUpdateType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROMOTE_EXECUTION_TYPE: _ClassVar[ContainerUpdateType]
     DEMOTE_EXECUTION_TYPE: _ClassVar[ContainerUpdateType]
 
+class ConvergenceClass(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CONVERGENCE_AUTO: _ClassVar[ConvergenceClass]
+    SUBLINEAR: _ClassVar[ConvergenceClass]
+    SUPERLINEAR: _ClassVar[ConvergenceClass]
+
 class LocalizationState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     L_PENDING: _ClassVar[LocalizationState]
@@ -40,6 +46,9 @@ INCREASE_RESOURCE: ContainerUpdateType
 DECREASE_RESOURCE: ContainerUpdateType
 PROMOTE_EXECUTION_TYPE: ContainerUpdateType
 DEMOTE_EXECUTION_TYPE: ContainerUpdateType
+CONVERGENCE_AUTO: ConvergenceClass
+SUBLINEAR: ConvergenceClass
+SUPERLINEAR: ConvergenceClass
 L_PENDING: LocalizationState
 L_COMPLETED: LocalizationState
 L_FAILED: LocalizationState
@@ -389,21 +398,23 @@ class GetContainersResponse(_message.Message):
     def __init__(self, containers: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerReport, _Mapping]]] = ...) -> None: ...
 
 class RegisterApplicationMasterRequest(_message.Message):
-    __slots__ = ("host", "rpc_port", "tracking_url", "placement_constraints", "yaq_tolerates_waiting")
+    __slots__ = ("host", "rpc_port", "tracking_url", "placement_constraints", "yaq_tolerates_waiting", "yaq_understands")
     HOST_FIELD_NUMBER: _ClassVar[int]
     RPC_PORT_FIELD_NUMBER: _ClassVar[int]
     TRACKING_URL_FIELD_NUMBER: _ClassVar[int]
     PLACEMENT_CONSTRAINTS_FIELD_NUMBER: _ClassVar[int]
     YAQ_TOLERATES_WAITING_FIELD_NUMBER: _ClassVar[int]
+    YAQ_UNDERSTANDS_FIELD_NUMBER: _ClassVar[int]
     host: str
     rpc_port: int
     tracking_url: str
     placement_constraints: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.PlacementConstraintMapEntry]
     yaq_tolerates_waiting: bool
-    def __init__(self, host: _Optional[str] = ..., rpc_port: _Optional[int] = ..., tracking_url: _Optional[str] = ..., placement_constraints: _Optional[_Iterable[_Union[_yarn_common_pb2.PlacementConstraintMapEntry, _Mapping]]] = ..., yaq_tolerates_waiting: _Optional[bool] = ...) -> None: ...
+    yaq_understands: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, host: _Optional[str] = ..., rpc_port: _Optional[int] = ..., tracking_url: _Optional[str] = ..., placement_constraints: _Optional[_Iterable[_Union[_yarn_common_pb2.PlacementConstraintMapEntry, _Mapping]]] = ..., yaq_tolerates_waiting: _Optional[bool] = ..., yaq_understands: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RegisterApplicationMasterResponse(_message.Message):
-    __slots__ = ("maximumCapability", "client_to_am_token_master_key", "application_ACLs", "containers_from_previous_attempts", "queue", "nm_tokens_from_previous_attempts", "scheduler_resource_types", "resource_profiles", "resource_types")
+    __slots__ = ("maximumCapability", "client_to_am_token_master_key", "application_ACLs", "containers_from_previous_attempts", "queue", "nm_tokens_from_previous_attempts", "scheduler_resource_types", "resource_profiles", "resource_types", "yaq_understands")
     MAXIMUMCAPABILITY_FIELD_NUMBER: _ClassVar[int]
     CLIENT_TO_AM_TOKEN_MASTER_KEY_FIELD_NUMBER: _ClassVar[int]
     APPLICATION_ACLS_FIELD_NUMBER: _ClassVar[int]
@@ -413,6 +424,7 @@ class RegisterApplicationMasterResponse(_message.Message):
     SCHEDULER_RESOURCE_TYPES_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_PROFILES_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_TYPES_FIELD_NUMBER: _ClassVar[int]
+    YAQ_UNDERSTANDS_FIELD_NUMBER: _ClassVar[int]
     maximumCapability: _yarn_common_pb2.Resource
     client_to_am_token_master_key: bytes
     application_ACLs: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ApplicationACLMap]
@@ -422,7 +434,8 @@ class RegisterApplicationMasterResponse(_message.Message):
     scheduler_resource_types: _containers.RepeatedScalarFieldContainer[SchedulerResourceTypes]
     resource_profiles: _yarn_common_pb2.ResourceProfiles
     resource_types: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ResourceTypeInfo]
-    def __init__(self, maximumCapability: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., client_to_am_token_master_key: _Optional[bytes] = ..., application_ACLs: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationACLMap, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., queue: _Optional[str] = ..., nm_tokens_from_previous_attempts: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., scheduler_resource_types: _Optional[_Iterable[_Union[SchedulerResourceTypes, str]]] = ..., resource_profiles: _Optional[_Union[_yarn_common_pb2.ResourceProfiles, _Mapping]] = ..., resource_types: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceTypeInfo, _Mapping]]] = ...) -> None: ...
+    yaq_understands: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, maximumCapability: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., client_to_am_token_master_key: _Optional[bytes] = ..., application_ACLs: _Optional[_Iterable[_Union[_yarn_common_pb2.ApplicationACLMap, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., queue: _Optional[str] = ..., nm_tokens_from_previous_attempts: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., scheduler_resource_types: _Optional[_Iterable[_Union[SchedulerResourceTypes, str]]] = ..., resource_profiles: _Optional[_Union[_yarn_common_pb2.ResourceProfiles, _Mapping]] = ..., resource_types: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceTypeInfo, _Mapping]]] = ..., yaq_understands: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FinishApplicationMasterRequest(_message.Message):
     __slots__ = ("diagnostics", "tracking_url", "final_application_status")
@@ -465,7 +478,7 @@ class UpdateContainerError(_message.Message):
     def __init__(self, reason: _Optional[str] = ..., update_request: _Optional[_Union[UpdateContainerRequest, _Mapping]] = ..., current_container_version: _Optional[int] = ...) -> None: ...
 
 class AllocateRequest(_message.Message):
-    __slots__ = ("ask", "release", "blacklist_request", "response_id", "progress", "update_requests", "scheduling_requests", "tracking_url", "yaq_left")
+    __slots__ = ("ask", "release", "blacklist_request", "response_id", "progress", "update_requests", "scheduling_requests", "tracking_url", "yaq_left", "yaq_reports")
     ASK_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     BLACKLIST_REQUEST_FIELD_NUMBER: _ClassVar[int]
@@ -475,6 +488,7 @@ class AllocateRequest(_message.Message):
     SCHEDULING_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     TRACKING_URL_FIELD_NUMBER: _ClassVar[int]
     YAQ_LEFT_FIELD_NUMBER: _ClassVar[int]
+    YAQ_REPORTS_FIELD_NUMBER: _ClassVar[int]
     ask: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ResourceRequest]
     release: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.ContainerId]
     blacklist_request: _yarn_common_pb2.ResourceBlacklistRequest
@@ -484,7 +498,40 @@ class AllocateRequest(_message.Message):
     scheduling_requests: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.SchedulingRequest]
     tracking_url: str
     yaq_left: _yarn_common_pb2.JobLeft
-    def __init__(self, ask: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., release: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., blacklist_request: _Optional[_Union[_yarn_common_pb2.ResourceBlacklistRequest, _Mapping]] = ..., response_id: _Optional[int] = ..., progress: _Optional[float] = ..., update_requests: _Optional[_Iterable[_Union[UpdateContainerRequest, _Mapping]]] = ..., scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.SchedulingRequest, _Mapping]]] = ..., tracking_url: _Optional[str] = ..., yaq_left: _Optional[_Union[_yarn_common_pb2.JobLeft, _Mapping]] = ...) -> None: ...
+    yaq_reports: YaqReports
+    def __init__(self, ask: _Optional[_Iterable[_Union[_yarn_common_pb2.ResourceRequest, _Mapping]]] = ..., release: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerId, _Mapping]]] = ..., blacklist_request: _Optional[_Union[_yarn_common_pb2.ResourceBlacklistRequest, _Mapping]] = ..., response_id: _Optional[int] = ..., progress: _Optional[float] = ..., update_requests: _Optional[_Iterable[_Union[UpdateContainerRequest, _Mapping]]] = ..., scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.SchedulingRequest, _Mapping]]] = ..., tracking_url: _Optional[str] = ..., yaq_left: _Optional[_Union[_yarn_common_pb2.JobLeft, _Mapping]] = ..., yaq_reports: _Optional[_Union[YaqReports, _Mapping]] = ...) -> None: ...
+
+class YaqReports(_message.Message):
+    __slots__ = ("training",)
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
+    training: TrainingReport
+    def __init__(self, training: _Optional[_Union[TrainingReport, _Mapping]] = ...) -> None: ...
+
+class TrainingReport(_message.Message):
+    __slots__ = ("sequence", "class_hint", "target", "weight", "min_milli", "max_milli", "iterations_expected", "first_iteration", "losses", "cpu_ms_per_iteration", "partitions")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    CLASS_HINT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    MIN_MILLI_FIELD_NUMBER: _ClassVar[int]
+    MAX_MILLI_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_EXPECTED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_ITERATION_FIELD_NUMBER: _ClassVar[int]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
+    CPU_MS_PER_ITERATION_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    class_hint: ConvergenceClass
+    target: float
+    weight: float
+    min_milli: int
+    max_milli: int
+    iterations_expected: int
+    first_iteration: int
+    losses: _containers.RepeatedScalarFieldContainer[float]
+    cpu_ms_per_iteration: float
+    partitions: int
+    def __init__(self, sequence: _Optional[int] = ..., class_hint: _Optional[_Union[ConvergenceClass, str]] = ..., target: _Optional[float] = ..., weight: _Optional[float] = ..., min_milli: _Optional[int] = ..., max_milli: _Optional[int] = ..., iterations_expected: _Optional[int] = ..., first_iteration: _Optional[int] = ..., losses: _Optional[_Iterable[float]] = ..., cpu_ms_per_iteration: _Optional[float] = ..., partitions: _Optional[int] = ...) -> None: ...
 
 class NMToken(_message.Message):
     __slots__ = ("nodeId", "token")
@@ -511,7 +558,7 @@ class EnhancedHeadroom(_message.Message):
     def __init__(self, total_pending_count: _Optional[int] = ..., total_active_cores: _Optional[int] = ...) -> None: ...
 
 class AllocateResponse(_message.Message):
-    __slots__ = ("a_m_command", "response_id", "allocated_containers", "completed_container_statuses", "limit", "updated_nodes", "num_cluster_nodes", "preempt", "nm_tokens", "am_rm_token", "application_priority", "collector_info", "update_errors", "updated_containers", "containers_from_previous_attempts", "rejected_scheduling_requests", "enhanced_headroom")
+    __slots__ = ("a_m_command", "response_id", "allocated_containers", "completed_container_statuses", "limit", "updated_nodes", "num_cluster_nodes", "preempt", "nm_tokens", "am_rm_token", "application_priority", "collector_info", "update_errors", "updated_containers", "containers_from_previous_attempts", "rejected_scheduling_requests", "enhanced_headroom", "yaq_orders")
     A_M_COMMAND_FIELD_NUMBER: _ClassVar[int]
     RESPONSE_ID_FIELD_NUMBER: _ClassVar[int]
     ALLOCATED_CONTAINERS_FIELD_NUMBER: _ClassVar[int]
@@ -529,6 +576,7 @@ class AllocateResponse(_message.Message):
     CONTAINERS_FROM_PREVIOUS_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     REJECTED_SCHEDULING_REQUESTS_FIELD_NUMBER: _ClassVar[int]
     ENHANCED_HEADROOM_FIELD_NUMBER: _ClassVar[int]
+    YAQ_ORDERS_FIELD_NUMBER: _ClassVar[int]
     a_m_command: _yarn_common_pb2.AMCommand
     response_id: int
     allocated_containers: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
@@ -546,7 +594,24 @@ class AllocateResponse(_message.Message):
     containers_from_previous_attempts: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.Container]
     rejected_scheduling_requests: _containers.RepeatedCompositeFieldContainer[_yarn_common_pb2.RejectedSchedulingRequest]
     enhanced_headroom: EnhancedHeadroom
-    def __init__(self, a_m_command: _Optional[_Union[_yarn_common_pb2.AMCommand, str]] = ..., response_id: _Optional[int] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., completed_container_statuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., limit: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., updated_nodes: _Optional[_Iterable[_Union[_yarn_common_pb2.NodeReport, _Mapping]]] = ..., num_cluster_nodes: _Optional[int] = ..., preempt: _Optional[_Union[_yarn_common_pb2.PreemptionMessage, _Mapping]] = ..., nm_tokens: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., am_rm_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., application_priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., collector_info: _Optional[_Union[_yarn_common_pb2.CollectorInfo, _Mapping]] = ..., update_errors: _Optional[_Iterable[_Union[UpdateContainerError, _Mapping]]] = ..., updated_containers: _Optional[_Iterable[_Union[UpdatedContainer, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., rejected_scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.RejectedSchedulingRequest, _Mapping]]] = ..., enhanced_headroom: _Optional[_Union[EnhancedHeadroom, _Mapping]] = ...) -> None: ...
+    yaq_orders: YaqOrders
+    def __init__(self, a_m_command: _Optional[_Union[_yarn_common_pb2.AMCommand, str]] = ..., response_id: _Optional[int] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., completed_container_statuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., limit: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., updated_nodes: _Optional[_Iterable[_Union[_yarn_common_pb2.NodeReport, _Mapping]]] = ..., num_cluster_nodes: _Optional[int] = ..., preempt: _Optional[_Union[_yarn_common_pb2.PreemptionMessage, _Mapping]] = ..., nm_tokens: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., am_rm_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., application_priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., collector_info: _Optional[_Union[_yarn_common_pb2.CollectorInfo, _Mapping]] = ..., update_errors: _Optional[_Iterable[_Union[UpdateContainerError, _Mapping]]] = ..., updated_containers: _Optional[_Iterable[_Union[UpdatedContainer, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., rejected_scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.RejectedSchedulingRequest, _Mapping]]] = ..., enhanced_headroom: _Optional[_Union[EnhancedHeadroom, _Mapping]] = ..., yaq_orders: _Optional[_Union[YaqOrders, _Mapping]] = ...) -> None: ...
+
+class YaqOrders(_message.Message):
+    __slots__ = ("cores",)
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    cores: CoresOrder
+    def __init__(self, cores: _Optional[_Union[CoresOrder, _Mapping]] = ...) -> None: ...
+
+class CoresOrder(_message.Message):
+    __slots__ = ("sequence", "milli", "reason")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    MILLI_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    milli: int
+    reason: int
+    def __init__(self, sequence: _Optional[int] = ..., milli: _Optional[int] = ..., reason: _Optional[int] = ...) -> None: ...
 
 class RemoteNode(_message.Message):
     __slots__ = ("node_id", "http_address", "rack_name", "node_partition", "yaq_wait_ms", "yaq_free", "yaq_queued", "yaq_queue_max", "yaq_reads_tasks", "yaq_slots")
