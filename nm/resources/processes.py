@@ -20,6 +20,7 @@ from nm.resources.groups import ContainerGroup
 from nm.resources.strays import Stray, is_stray, living, signal_strays, strays
 from nm.warm import marks
 from nm.warm.client import Reaped
+from yaqd.ipc.tasks import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +75,10 @@ class ContainerProcess:
         self._kill_delay_s = kill_delay_s
         #: it has been asked to end, and is killed then
         self._kill_at: float | None = None
-        self._clearing: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._reap_by_forker = reap_by_forker
-        self._reaping: asyncio.Task[None] | None = None
+        self._tasks = TaskSet(lambda error: log.error("process %d cannot be followed to its end", pid, exc_info=error))
         #: what it used, once `exited` is done; None: nobody knows
         self.reaped: Reaped | None = None
         #: it has ended; its exit code follows
@@ -121,7 +121,7 @@ class ContainerProcess:
         self._loop.remove_reader(self._pidfd)
         in_group = self.group is not None and bool(self.group.pids())
         if in_group or _may_have_left(self.mark, self.container, self.strays):
-            self._clearing = self._loop.create_task(self._clear())
+            self._tasks.start(self._clear())
         else:
             self._over()
 
@@ -168,7 +168,7 @@ class ContainerProcess:
         self.is_over = True
         if self._when_ended is not None:
             self._when_ended()
-        self._reaping = self._loop.create_task(self._reap())
+        self._tasks.start(self._reap())
 
     async def _reap(self) -> None:
         reaped = self._reap_own_child()

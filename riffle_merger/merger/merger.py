@@ -23,6 +23,7 @@ from riffle_merger.merger.window import Counts
 from riffle_merger.plan.buffers import BUFFER_BYTES
 from riffle_merger.remote.merge import RemoteMerged, RemoteOrder
 from riffle_merger.remote.workers import Workers
+from yaqd.ipc.tasks import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ class Merger:
         self.statistics = Statistics()
         self._jobs: dict[str, _Job] = {}
         self._running: set[_RunningMerge] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
         self._stamp = int(time.time() * 1000)
         self._number = 0
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="merge-survey")
@@ -151,9 +152,7 @@ class Merger:
         """`folders`: the application's on each disk; `user`: who it is on shared file systems. A job that is known
         keeps what it has."""
         if job_id not in self._jobs:
-            cleared = asyncio.create_task(self._clear(tuple(folders)))
-            self._jobs[job_id] = _Job(tuple(folders), user, cleared)
-            self._keep(cleared)
+            self._jobs[job_id] = _Job(tuple(folders), user, self._tasks.start(self._clear(tuple(folders))))
 
     def forget_job(self, job_id: str) -> None:
         """Cancels what is left of it. Its files go with the application's folder."""
@@ -219,7 +218,7 @@ class Merger:
         """Cancels everything; returns when no thread works any more."""
         for job_id in list(self._jobs):
             self.forget_job(job_id)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
         await self._workers.close()
         for executor in (self._io, self._writers, self._readers):
             executor.shutdown()
@@ -233,7 +232,7 @@ class Merger:
         self.unfinished += 1
         self.unfinished_max = max(self.unfinished_max, self.unfinished)
         item = job.merges[merge_id] = _RunningMerge(job_id, merge_id, map_ids, answer, self._clock(), shared, job.user)
-        self._keep(asyncio.create_task(self._admit(item, job)))
+        self._tasks.start(self._admit(item, job))
         return item
 
     async def _admit(self, item: _RunningMerge, job: _Job) -> None:
@@ -267,7 +266,7 @@ class Merger:
             item = request.key
             self._running.add(item)
             item.moved_at = self._clock()
-            self._keep(asyncio.create_task(self._run(item, self._jobs[item.job_id].folders)))
+            self._tasks.start(self._run(item, self._jobs[item.job_id].folders))
 
     async def _run(self, item: _RunningMerge, folders: tuple[Path, ...]) -> None:
         self._number += 1
@@ -351,10 +350,6 @@ class Merger:
     def _trim(self) -> None:
         if not self._running:
             self.pool.trim()
-
-    def _keep(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _count(statistics: Statistics, result: Done | Exception) -> None:

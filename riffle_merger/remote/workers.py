@@ -14,6 +14,7 @@ from typing import Any, Final
 from riffle_merger.merger.errors import MergeError, NotMergeable
 from riffle_merger.remote.merge import RemoteMerged, RemoteOrder
 from riffle_merger.remote.worker import ERRORS
+from yaqd.ipc.tasks import TaskSet
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class Workers:
         self._settings = dict(settings)
         self._threads = threads
         self._workers: dict[str, asyncio.Task[_Worker]] = {}
+        self._readers = TaskSet()
         self._number = 0
 
     async def merge(self, user: str, order: RemoteOrder, on_requests: Callable[[int], None]) -> RemoteMerged:
@@ -84,6 +86,7 @@ class Workers:
                 await worker.process.wait()
                 if worker.reader is not None:
                     await worker.reader
+        await self._readers.end()  # of those that were dismissed and still end
 
     async def _worker(self, user: str) -> _Worker:
         task = self._workers.get(user)
@@ -110,7 +113,7 @@ class Workers:
         )
         worker = _Worker(user, process)
         self._tell(worker, {"settings": self._settings})
-        worker.reader = asyncio.create_task(self._read(worker))
+        worker.reader = self._readers.start(self._read(worker))
         return worker
 
     def _tell(self, worker: _Worker, message: Mapping[str, Any]) -> None:

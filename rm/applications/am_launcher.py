@@ -14,6 +14,7 @@ from rm.applications.records import Attempt
 from rm.clock import Clock
 from rm.security.tokens import TokenMint
 from yaqd.ipc import RemoteException, RetryPolicy, RpcClient, RpcError
+from yaqd.ipc.tasks import TaskSet
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ContainerManagementProtocol
@@ -45,7 +46,7 @@ class MasterLauncher:
         self._slots = asyncio.Semaphore(launches_max)
         self._timeout_s = timeout_s
         self._user = user
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = TaskSet()
 
     def launch(self, attempt: Attempt) -> None:
         """Begin to start the attempt's master; the outcome goes to `Applications`."""
@@ -56,14 +57,13 @@ class MasterLauncher:
         except BadCredentials as error:
             self._applications.master_launch_failed(attempt, f"the submitted credentials cannot be read: {error}")
             return
-        task = asyncio.get_running_loop().create_task(self._run(attempt, context), name=f"launch {attempt.id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(
+            self._run(attempt, context),
+            on_error=lambda error: log.error("%s: launching its master failed", attempt.id, exc_info=error),
+        )
 
     async def stop(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.end()
 
     async def _run(self, attempt: Attempt, context: common.ContainerLaunchContext) -> None:
         try:

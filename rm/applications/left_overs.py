@@ -17,6 +17,7 @@ from rm.applications.records import Application
 from rm.cluster import Cluster
 from rm.logs.sweeper import run_sweeper
 from yaqd.config import Configuration
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationId, YarnApplicationState
 
 log = logging.getLogger(__name__)
@@ -57,16 +58,14 @@ class LeftOvers:
         #: applications that were looked at
         self._done: set[ApplicationId] = set()
         self._histories_at: float | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = TaskSet()
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._tasks.start(self._run())
 
     async def stop(self) -> None:
         """Ends a sweep under way too."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.end()
 
     async def _run(self) -> None:
         while True:
@@ -75,6 +74,8 @@ class LeftOvers:
                 await self.look()
             except OSError as error:
                 log.warning("what jobs left behind stays: %s", error)
+            except Exception:
+                log.exception("what jobs left behind stays")
 
     async def look(self) -> None:
         """Sweep, where there may be something: a process for each end of a job would cost more than the job."""

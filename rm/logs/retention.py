@@ -17,6 +17,7 @@ from typing import Any, Final
 from rm.cluster import Cluster
 from rm.logs.sweeper import run_sweeper
 from yaqd.config import Configuration
+from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ApplicationId, BadIdentifier
 from yaqd.storage import FileStatus, FileSystem, PathNotFound, StorageError, get_filesystem
 from yaqd.storage.paths import name_of
@@ -121,7 +122,7 @@ class LogRetention:
         self._active = active
         self._wall_ms = wall_ms
         self._command = command
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = TaskSet()
 
     @classmethod
     def of(cls, conf: Configuration, cluster: Cluster) -> "LogRetention | None":
@@ -136,13 +137,11 @@ class LogRetention:
         return cls(conf, settings, active=active, wall_ms=cluster.clock.wall_ms)
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._tasks.start(self._run())
 
     async def stop(self) -> None:
         """Ends a sweep under way too."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._tasks.end()
 
     async def _run(self) -> None:
         while True:
@@ -151,6 +150,8 @@ class LogRetention:
                 await self.sweep_once()
             except OSError as error:
                 log.warning("old logs are not deleted: %s", error)
+            except Exception:
+                log.exception("old logs are not deleted")
 
     async def sweep_once(self) -> None:
         request = {

@@ -138,6 +138,24 @@ async def test_a_sweep_that_breaks_breaks_nothing_else(
     assert "ended without an answer" in caplog.text
 
 
+async def test_a_sweep_that_fails_unforeseen_is_told_and_is_not_the_last(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[None] = []
+
+    def active() -> list[ApplicationId]:
+        asked.append(None)
+        raise KeyError("broken on purpose")
+
+    retention = LogRetention(_conf(tmp_path), RetentionSettings(100, 0.001), active=active, wall_ms=lambda: 0)
+    retention.start()
+    async with asyncio.timeout(20):
+        while len(asked) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    await retention.stop()
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * len(asked)
+
+
 async def test_stopping_ends_a_sweep_that_hangs(tmp_path: Path) -> None:
     mark = tmp_path / "pid"
     retention = LogRetention(

@@ -58,6 +58,7 @@ class Ending:
         #: the machine's, unless committing failed after it
         self.end = JobEnd(JobState.RUNNING, "")
         self._setup: asyncio.Future[None] | None = None
+        self._tasks = TaskSet()
         self._dismissal: asyncio.Task[None] | None = None
         #: another attempt of this application will run the job
         self._is_replaced = False
@@ -92,7 +93,7 @@ class Ending:
         """This attempt is to end: because the application is over, or so that another attempt takes its place."""
         log.warning("told to end: %s", reason)
         if self._dismissal is None:
-            self._dismissal = asyncio.get_running_loop().create_task(self._end_early(reason))
+            self._dismissal = self._tasks.start(self._end_early(reason))
 
     async def _end_early(self, reason: str) -> None:
         if await self._is_over():
@@ -136,6 +137,10 @@ class Ending:
             await asyncio.wait((removal,), timeout=_CLEANED_LATER_S)
             if is_late:
                 log.info("the job's files are %s", "gone" if removal.done() else "left behind")
+
+    async def close(self) -> None:
+        """Ends the answer to a late dismissal, which nobody needs any more."""
+        await self._tasks.end()
 
     async def _until_surely_wanted(self, heartbeats: "asyncio.Task[None]") -> None:
         """A ResourceManager that has not answered for long may have begun another attempt, whose output it would be."""

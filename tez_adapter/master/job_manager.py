@@ -100,6 +100,7 @@ class ApplicationMaster:
             await self._converse()
             return self.state
         finally:
+            await self._ending.close()
             if self._merging is not None:
                 await self._merging.close()
             await self._nodes.close()

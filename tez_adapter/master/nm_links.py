@@ -213,7 +213,7 @@ class NodeLinks:
         await self._tasks.wait(timeout_s)
 
     async def close(self) -> None:
-        self._tasks.cancel()
+        await self._tasks.end()
         for record in self._nodes.values():
             if record.client is not None:
                 await record.client.close()

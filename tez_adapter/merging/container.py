@@ -27,6 +27,7 @@ from tez_adapter.protocol import TaskUmbilicalProtocol
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException, RpcClient, RpcError
 from yaqd.ipc.loop import run
+from yaqd.ipc.tasks import TaskSet
 from yaqd.proto import job_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets, Token
 
@@ -57,11 +58,12 @@ async def _serve(manager: tuple[str, int], spec: JobSpec, token: Token, environ:
     service.serve_job(spec.job_id, token.password, (), spec.user)
     rpc = await service.listen(environ.get("NM_HOST", "127.0.0.1"), connections_max=_CONNECTIONS_MAX)
     loop = asyncio.get_running_loop()
-    asking = loop.create_task(_ask(manager, spec, token, environ["CONTAINER_ID"], rpc.port))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asking.cancel)
     try:
-        await asyncio.wait((asking,))
+        async with TaskSet() as tasks:
+            asking = tasks.start(_ask(manager, spec, token, environ["CONTAINER_ID"], rpc.port))
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, asking.cancel)
+            await asyncio.wait((asking,))
     finally:
         await end_within(_STOP_DEADLINE_S, rpc, merger)
 

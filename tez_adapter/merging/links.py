@@ -110,7 +110,7 @@ class MergerLinks:
             self._tasks.start(self._cancel(address, merges))
 
     async def close(self) -> None:
-        self._tasks.cancel()
+        await self._tasks.end()
         for client in self._clients.values():
             await client.close()
 

@@ -21,6 +21,7 @@ from yaqd.ipc.loop import require_fast_protobuf
 from yaqd.ipc.routes import Handler, Routes
 from yaqd.ipc.server_connection import Admission, ServiceAcl
 from yaqd.ipc.server_protocol import ServerProtocol
+from yaqd.ipc.tasks import TaskSet
 from yaqd.ipc.wire import RandomBytes, TokenSecrets
 from yaqd.proto.protocols import Method
 
@@ -74,7 +75,7 @@ class RpcServer:
         self.peer_log = PeerLog(log)
         self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self.connections: dict[ServerProtocol, None] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks = TaskSet()
         self.accepted = self.refused = self.calls = self.errors = self.dropped = self.buffered_bytes = 0
         self._host, self._port = host, port
         self._address: tuple[str, int] | None = None
@@ -148,10 +149,7 @@ class RpcServer:
             server.close()
         for connection in list(self.connections):
             connection.close()
-        for task in list(self.tasks):
-            task.cancel()
-        if self.tasks:
-            await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.tasks.end()
 
     def _close_overdue(self, loop: asyncio.AbstractEventLoop, period_s: float) -> None:
         now = loop.time()

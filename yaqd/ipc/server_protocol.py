@@ -7,9 +7,9 @@ from until that changes.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 
@@ -19,6 +19,7 @@ from yaqd.ipc.later import NotYetKnown, again
 from yaqd.ipc.limits import PeerLog, ServerLimits
 from yaqd.ipc.routes import ERROR_CODES, Route, Routes
 from yaqd.ipc.server_connection import Admission, Call, Code, ServerConnection
+from yaqd.ipc.tasks import TaskSet
 from yaqd.ipc.wire import missing_fields
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class Serving(Protocol):
     read_buffer: memoryview
     connections: dict["ServerProtocol", None]
     #: handlers under way
-    tasks: set[asyncio.Task[None]]
+    tasks: TaskSet
     accepted: int
     refused: int
     calls: int
@@ -141,7 +142,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             return
         if connection.waits_for is not None and not self._is_waiting:
             self._is_waiting = True
-            self._start(self._admit_later(connection, connection.waits_for))
+            self._server.tasks.start(self._admit_later(connection, connection.waits_for))
         self._account(connection, has_progress)
         self._set_reading()
 
@@ -157,11 +158,6 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection.waits_for = None
         if self._connection is not None:
             self._take_calls()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
-        self._server.tasks.add(task)
-        task.add_done_callback(self._server.tasks.discard)
 
     def _account(self, connection: ServerConnection, has_progress: bool) -> None:
         """Keep the server's sum of buffered bytes and the start of an incomplete frame."""
@@ -216,7 +212,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
             return self._succeed(connection, call, route, result)
         if inspect.isawaitable(result):
             self._outstanding += 1
-            self._start(self._finish(connection, call, route, result, partial(_handle, route, request, caller)))
+            self._server.tasks.start(
+                self._finish(connection, call, route, result, partial(_handle, route, request, caller))
+            )
             return 0
         wrong = TypeError(f"handler returned {type(result).__name__}, not {route.method.response.__name__}")
         return self._fail_handler(connection, call, route, wrong)
