@@ -90,7 +90,8 @@ MAPS = (
     ),
     Piece(
         "reused list",
-        "row = []\nfor word in words(value):\n    row.append(word)\n    yield word, row\n    row.append(None)",
+        "row = []\nfor word in words(value):\n    row.append(word)\n    yield word, row\n    row.append(None)\n"
+        "    del row[:-16]",
         feature="mutates",
         weight=3,
     ),
@@ -318,6 +319,11 @@ def make_program(draw: random.Random, input_format: str) -> Program:
         uses_hash=uses_hash,
         is_range="range" in parts,
     )
+
+
+def map_alone(piece: Piece) -> str:
+    """Returns the source of a job class that has this map and nothing else."""
+    return f"{HEAD}\n{_method('map', 'key, value', piece)}"
 
 
 def _choose(draw: random.Random, pieces: tuple[Piece, ...] | list[Piece]) -> Piece:

@@ -4,12 +4,16 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.differential.diff_case import Case, Outcome
 from tests.differential.diff_compare import differences
 from tests.differential.diff_generate import make_case
+from tests.differential.diff_programs import MAPS, Piece, map_alone
+from yaqd.mapreduce import Counters, parse_params
+from yaqd.mapreduce.job import TaskContext
 
 _HERE = Path(__file__).parent
 _SECONDS = 180
@@ -19,6 +23,27 @@ def test_a_case_is_the_same_whichever_others_are_drawn() -> None:
     cases = [make_case(3, number) for number in range(40)]
     assert make_case(3, 17) == cases[17]
     assert len({repr(case.program) for case in cases}) > 30
+
+
+@pytest.mark.parametrize("piece", [piece for piece in MAPS if not piece.fails], ids=lambda piece: piece.name)
+def test_no_map_yields_more_than_in_proportion_to_its_line(
+    piece: Piece, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line may have millions of words."""
+
+    def size_of(words: int) -> int:
+        folder = tmp_path / str(words)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.delenv("DIFF_LAST", raising=False)
+        namespace: dict[str, Any] = {"__name__": "generated"}
+        exec(map_alone(piece), namespace)
+        task = TaskContext(phase="map", index=0)
+        task.input_path = "file:///long"
+        pairs = namespace["Generated"](parse_params(namespace["Generated"], {}), Counters(), task).map(0, "w " * words)
+        return sum(len(repr(pair)) for pair in pairs)
+
+    assert size_of(4000) <= 6 * size_of(1000)
 
 
 def test_a_difference_of_one_byte_one_record_or_one_word_is_told() -> None:
