@@ -9,13 +9,15 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.formats import InputFormat, OutputKind
 from yaqd.mapreduce.job import Job
 from yaqd.mapreduce.misnamed import refuse_misnamed
 from yaqd.mapreduce.params import declared_params
+
+_Base = TypeVar("_Base")
 
 #: packages whose frames a job's author need not see
 _OWN_PACKAGES: Final = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
@@ -45,6 +47,20 @@ def load_job(
 ) -> type[Job]:
     """Return the job class that a script defines. JobError says what is wrong with the script. `before`: told the file,
     once all is there that it can import."""
+    job, path = load_class(script, Job, "yaqd.mapreduce.Job", class_name, before=before)
+    return check_job(job, path)
+
+
+def load_class(
+    script: str | Path,
+    base: type[_Base],
+    base_name: str,
+    class_name: str | None = None,
+    *,
+    before: Callable[[Path], None] | None = None,
+) -> tuple[type[_Base], str]:
+    """Return the one public subclass of `base` that a script defines, or the one named, and the script's path. Nothing
+    of it is checked but that it is there. `base_name`: what users import it as. Raises as `load_job` does."""
     path, named = split_script(str(script))
     class_name = class_name or named
     if before is not None:
@@ -53,20 +69,20 @@ def load_job(
     jobs = {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Job) and value.__module__ == module.__name__
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
     }
     if class_name is not None:
         if class_name not in jobs:
-            known = f"it has {', '.join(jobs)}" if jobs else "it has no subclass of yaqd.mapreduce.Job"
+            known = f"it has {', '.join(jobs)}" if jobs else f"it has no subclass of {base_name}"
             raise JobError(f"{path} has no job class {class_name}: {known}")
-        return check_job(jobs[class_name], path)
+        return jobs[class_name], path
     public = [job for name, job in jobs.items() if not name.startswith("_")]
     if not public:
-        raise JobError(f"{path} has no job class: define a subclass of yaqd.mapreduce.Job in it")
+        raise JobError(f"{path} has no job class: define a subclass of {base_name} in it")
     if len(public) > 1:
         names = ", ".join(job.__name__ for job in public)
         raise JobError(f"{path} has {len(public)} job classes ({names}): name one, as in {path}:{public[-1].__name__}")
-    return check_job(public[0], path)
+    return public[0], path
 
 
 def check_job(job: type[Job], path: str) -> type[Job]:

@@ -1,0 +1,120 @@
+"""A data-parallel job's methods, called: each mistake in one is one line with its partition and iteration.
+
+`drive` is what a driver process does, here and on a cluster alike. State and partials pass it as bytes
+(`yaqd.ml.arrays`) at all times, so that a model does not depend on where it was made.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from yaqd.mapreduce.errors import CorruptDataError, JobError, UnserializableError, shown
+from yaqd.mapreduce.loading import user_traceback
+from yaqd.ml.arrays import from_bytes, to_bytes
+from yaqd.ml.iterative import IterativeJob, Partition
+from yaqd.ml.reporting import last_checkpoint, report
+
+#: computes a state's step on all partitions: frame in, the partials' frames out, in the order of the partitions
+EvaluateFrames = Callable[[bytes], list[bytes]]
+#: keys of a checkpoint
+_NEXT: Final = "next"
+_STATE: Final = "state"
+
+
+class TrainingError(JobError):
+    """A method of a training job that failed, or returned what it must not."""
+
+
+def call_load(job: IterativeJob, partition: Partition) -> Any:
+    """Return a partition's data. TrainingError names the partition."""
+    return _call(job, "load", f"on partition {partition.index}", partition)
+
+
+def call_step(job: IterativeJob, state: Any, partition: int, data: Any, iteration: int) -> bytes:
+    """Return the frame of a partition's partial. `iteration` counts states from 0; TrainingError names both."""
+    where = f"on partition {partition} in iteration {iteration}"
+    return _framed(job, "step", where, _call(job, "step", where, state, data))
+
+
+def drive(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:
+    """Train to the job's last iteration, or until the cluster says stop; return the frame of the last state.
+
+    Goes on from the last checkpoint where there is one. A job with `run` begins anew: it is for `evaluate` to answer
+    again what it has answered already. TrainingError: a method of the job failed.
+    """
+    if job.overrides_run():
+        return _framed(job, "run", "", _call(job, "run", "", _decoding(job, evaluate)))
+    first, frame = _begin(job)
+    for iteration in range(first, job.limit):
+        where = f"in iteration {iteration}"
+        partials = [from_bytes(partial) for partial in evaluate(frame)]
+        combined = _call(job, "combine", where, from_bytes(frame), partials)
+        state, loss = _pair(job, where, combined)
+        frame = _framed(job, "combine", where, state)
+        if report(iteration, loss, _Checkpoint(iteration + 1, frame)).stop:
+            break
+    return frame
+
+
+class _Checkpoint:
+    """What training goes on from."""
+
+    def __init__(self, iteration: int, frame: bytes) -> None:
+        self._iteration = iteration
+        self._frame = frame
+
+    def __call__(self) -> bytes:
+        return to_bytes({_NEXT: self._iteration, _STATE: self._frame})
+
+
+def _begin(job: IterativeJob) -> tuple[int, bytes]:
+    """Return the iteration to begin with and its state's frame."""
+    saved = last_checkpoint()
+    if saved is None:
+        return 0, _framed(job, "initial", "", _call(job, "initial", ""))
+    found = from_bytes(saved)
+    if not isinstance(found, dict) or type(found.get(_NEXT)) is not int or not isinstance(found.get(_STATE), bytes):
+        raise CorruptDataError("a checkpoint is none of a data-parallel job")
+    return found[_NEXT], found[_STATE]
+
+
+def _decoding(job: IterativeJob, evaluate: EvaluateFrames) -> Callable[[Any], list[Any]]:
+    def decoded(state: Any) -> list[Any]:
+        return [from_bytes(partial) for partial in evaluate(_framed(job, "run", "", state))]
+
+    return decoded
+
+
+def _call(job: IterativeJob, method: str, where: str, *arguments: Any) -> Any:
+    try:
+        return getattr(job, method)(*arguments)
+    except JobError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TrainingError(
+            f"{_named(job, method, where)} failed: {type(error).__name__}: {error}", detail=user_traceback(error)
+        ) from None
+
+
+def _framed(job: IterativeJob, method: str, where: str, value: Any) -> bytes:
+    try:
+        return to_bytes(value)
+    except UnserializableError as error:
+        raise TrainingError(f"{_named(job, method, where)} gave {error}") from None
+
+
+def _pair(job: IterativeJob, where: str, combined: Any) -> tuple[Any, float]:
+    if not isinstance(combined, Sequence) or isinstance(combined, str | bytes) or len(combined) != 2:
+        raise TrainingError(f"{_named(job, 'combine', where)} gave {shown.repr(combined)}: return (state, loss)")
+    state, loss = combined
+    try:
+        if isinstance(loss, str | bytes):
+            raise TypeError
+        return state, float(loss)
+    except (TypeError, ValueError):
+        raise TrainingError(
+            f"{_named(job, 'combine', where)} gave the loss {shown.repr(loss)}: return a number"
+        ) from None
+
+
+def _named(job: IterativeJob, method: str, where: str) -> str:
+    return f"{type(job).__name__}.{method}() {where}".rstrip()
