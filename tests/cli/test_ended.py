@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -121,6 +122,32 @@ def test_whoever_waits_for_a_job_is_told_that_it_goes_on(number: signal.Signals,
         code,
         f"yaq: {application} goes on; end it with: yaq app kill {application}\n",
     )
+
+
+@pytest.mark.parametrize("words", [("app", "logs", "application_1_0001", "--follow"), ("top",)], ids=" ".join)
+def test_whatever_goes_on_and_on_says_what_ended_it(words: tuple[str, ...]) -> None:
+    """It asks somebody who never answers. Its output is a terminal, which gets its old screen back."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        address = "127.0.0.1:{1}".format(*silent.getsockname())
+        terminal, its_end = os.openpty()
+        told = [f"-Dyarn.resourcemanager.{name}={address}" for name in ("address", "webapp.address")]
+        command = subprocess.Popen(
+            [sys.executable, "-m", "yaqd.cli", *words, *told],
+            env=os.environ | {"TERM": "xterm"},
+            stdout=its_end,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=as_from_a_terminal,
+        )
+        with command, silent.accept()[0]:
+            command.terminate()
+            _, errors = command.communicate(timeout=30)
+        os.close(its_end)
+        shown = os.read(terminal, 1 << 16) if words == ("top",) else b"\x1b[?1049l"
+        os.close(terminal)
+    assert (command.returncode, errors) == (143, b"yaq: ended by SIGTERM\n")
+    assert b"\x1b[?1049l" in shown
 
 
 def test_a_second_signal_lets_it_clear_up_and_handlers_of_others_stay() -> None:

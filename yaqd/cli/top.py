@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from yaqd.cli.ended import EndedBySignal, clears_up
 from yaqd.cli.options import FiniteFloat, json_option, with_conf
 from yaqd.cli.output import duration, print_json, print_table
 from yaqd.config import Configuration
@@ -21,6 +22,7 @@ _DISPENSABLE = (6, 9, 4, 8, 1)
 @click.option("--once", is_flag=True, help="Print the table once and end, as it does where the output is no terminal.")
 @click.option("--interval", type=FiniteFloat(min=0.2), default=2.0, show_default=True, help="Seconds.")
 @json_option
+@clears_up
 @with_conf
 def top(conf: Configuration, once: bool, interval: float, as_json: bool) -> None:
     """Show the nodes: what runs, what waits, how long a newcomer would wait, how busy they are and have been.
@@ -55,6 +57,8 @@ def _watch(nodes: Any, interval: float) -> None:
             while True:
                 live.update(table(nodes(), live.console.width), refresh=True)
                 time.sleep(interval)
+    except EndedBySignal:
+        raise
     except KeyboardInterrupt:
         return
 

@@ -249,6 +249,7 @@ def wait(ctx: click.Context, conf: Configuration, application: str, quiet: bool,
 @click.option("--follow", is_flag=True, help="Go on while it runs; with --json a line for each piece.")
 @click.option("--owner", help="Whose application it is, for one that the ResourceManager has forgotten.")
 @json_option
+@clears_up
 @with_conf
 @click.pass_context
 def logs(
