@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from rm.applications.states import ContainerEvent
-from rm.nodes.drained import DrainedNodes
+from rm.nodes.drained import DrainedNodes, host_of
 from rm.nodes.hosts import HostLists, address_of
 from rm.nodes.life import Nodes
 from rm.nodes.node import NodeEvent, RmNode
@@ -81,7 +81,7 @@ class Decommission:
         if node.state is NodeState.DECOMMISSIONING:
             self._cluster.schedule(NodeDraining(node.id))
         elif self._is_drained(node):
-            if node.was_forced:
+            if self._drained.was_forced(str(node.id).lower()):
                 self._send_away(node)
             else:
                 self._drain(node, _FOR_EVER)
@@ -113,9 +113,9 @@ class Decommission:
         node would stay drained all the same.
         """
         asked = [name.lower() for name in names]
-        dropped = {name for one in asked for name in self._drained if name == one or _host_of(name) == one}
+        dropped = {name for one in asked for name in self._drained if name == one or host_of(name) == one}
         for one in asked:
-            if not any(name == one or _host_of(name) == one for name in dropped):
+            if not any(name == one or host_of(name) == one for name in dropped):
                 self._named(one)
         for node in self._cluster.nodes.values():
             if any(name in asked for name in _names(node)) and self._is_there(node):
@@ -123,10 +123,10 @@ class Decommission:
         for name in sorted(dropped):
             self._drained.drop(name)
         for node in self._cluster.nodes.values():
-            if not self._is_drained(node):
-                node.was_forced = False  # where it stayed, its next heartbeat has it register anew
-                if node.state is NodeState.DECOMMISSIONING and self.hosts.admits(node.id.host, node.address):
-                    self._recommission(node)
+            # one that left by force and stayed is had to register anew by its next heartbeat
+            is_let_in = not self._is_drained(node) and self.hosts.admits(node.id.host, node.address)
+            if is_let_in and node.state is NodeState.DECOMMISSIONING:
+                self._recommission(node)
 
     def _check_let_in(self, node: RmNode, dropped: Collection[str]) -> None:
         """Raises ValueError where it stays drained when these names are not any more."""
@@ -177,7 +177,8 @@ class Decommission:
     def force(self) -> None:
         """Do not wait any longer for nodes that are being drained."""
         for node in self.draining():
-            node.was_forced = self._is_drained(node)
+            if self._is_drained(node):
+                self._drained.force(str(node.id).lower())
             self._send_away(node)
 
     def draining(self) -> list[RmNode]:
@@ -263,9 +264,3 @@ class Decommission:
 def _names(node: RmNode) -> tuple[str, str]:
     """What it may be called."""
     return node.id.host.lower(), str(node.id).lower()
-
-
-def _host_of(name: str) -> str:
-    """Of `host:port`; "" where it is no such name."""
-    host, _, port = name.rpartition(":")
-    return host if port.isdigit() else ""

@@ -78,8 +78,6 @@ class RmNode:
         self.drain_timeout_s = -1
         #: drained, it runs nothing and stays
         self.rests = False
-        #: drained by name, an administrator did not wait for what it ran
-        self.was_forced = False
         self.health_report = ""
         self.health_reported_ms = 0
         #: containers charged to it and not over

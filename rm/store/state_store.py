@@ -74,6 +74,7 @@ CREATE TABLE IF NOT EXISTS task_records (  -- of applications' last containers, 
     records TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS drained_node (name TEXT PRIMARY KEY);  -- by command; a host, or host:port
+CREATE TABLE IF NOT EXISTS forced_node (name TEXT PRIMARY KEY);  -- drained, what it ran was not waited for; host:port
 CREATE TABLE IF NOT EXISTS delegation_key (id INTEGER PRIMARY KEY, key BLOB NOT NULL, expires_ms INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS delegation_token (
     sequence INTEGER PRIMARY KEY,

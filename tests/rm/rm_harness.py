@@ -55,12 +55,14 @@ def configuration(overrides: Mapping[str, str] | None = None) -> Configuration:
 class FakeNode:
     """Registers, sends a heartbeat when told to, and remembers what it was asked to start."""
 
-    def __init__(self, manager: ResourceManager, memory_mb: int, vcores: int, host: str = LOOPBACK) -> None:
+    def __init__(
+        self, manager: ResourceManager, memory_mb: int, vcores: int, host: str = LOOPBACK, port: int = 0
+    ) -> None:
         self.host = host
         self.size = common.Resource(memory=memory_mb, virtual_cores=vcores)
         self.keys = VerifierKeys()
         self.server = RpcServer(
-            name="fake node", host=host, token_secrets=NMTokenSecrets(self.keys), allow_simple=False
+            name="fake node", host=host, port=port, token_secrets=NMTokenSecrets(self.keys), allow_simple=False
         )
         self.server.register(ContainerManagementProtocol.startContainers, self._start)
         self.tracker = RpcClient(LOOPBACK, manager.servers.tracker.port, user="nm")
@@ -225,9 +227,9 @@ class Harness:
         self.masters: list[FakeMaster] = []
 
     async def node(
-        self, memory_mb: int = 8192, vcores: int = 8, host: str = LOOPBACK, **options: tuple[str, ...]
+        self, memory_mb: int = 8192, vcores: int = 8, host: str = LOOPBACK, port: int = 0, **options: tuple[str, ...]
     ) -> FakeNode:
-        node = FakeNode(self.manager, memory_mb, vcores, host)
+        node = FakeNode(self.manager, memory_mb, vcores, host, port)
         await node.server.start()
         self.nodes.append(node)
         await node.register(**options)  # type: ignore[arg-type]

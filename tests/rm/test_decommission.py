@@ -375,6 +375,21 @@ async def test_a_node_that_is_drained_by_name_leaves_by_force_and_stays_until_it
         assert (await states(rm))[AWAY] == "DECOMMISSIONING"
 
 
+async def test_a_restart_keeps_who_left_by_force_away(tmp_path: Path) -> None:
+    settings = {"yaq.rm.state-store.path": str(tmp_path / "state")}
+    async with cluster(settings) as rm:
+        away = await rm.node(host=AWAY)
+        await by_name(rm, yaq_drain=AWAY)
+        await call_admin(rm, "refreshNodes", admin.RefreshNodesRequest(decommissionType=admin.FORCEFUL))
+    for state in ("DECOMMISSIONED", "DECOMMISSIONING"):
+        async with cluster(settings) as rm:
+            away = await rm.node(host=AWAY, port=away.id.port)
+            assert (await states(rm))[AWAY] == state
+            await by_name(rm, yaq_undrain=AWAY)
+            await away.register()
+            await by_name(rm, yaq_drain=AWAY)
+
+
 async def test_only_administrators_drain(tmp_path: Path) -> None:
     async with cluster({"yarn.admin.acl": "ada"}) as rm:
         await rm.node(host=AWAY)
