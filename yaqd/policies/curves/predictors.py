@@ -1,0 +1,115 @@
+"""The single predictors: each takes a sample and steps ahead, and returns how much the loss will have fallen.
+
+Drops are in units of the sample's scale. They are never negative, never NaN, and never fall with the steps: whoever
+schedules by them gains nothing from a predicted rise.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.curves.samples import Floats, Ints, Sample
+
+#: (sample, steps ahead by row: (jobs, horizons), growing) -> drops by row, (jobs, horizons)
+Predictor = Callable[[Sample, Floats], Floats]
+
+#: a loss counts so many times the one before it: measured, .8 predicts better than .9 and .95
+DECAY: Final = 0.8
+#: what is left of an exponential's distance after a step
+_RATES: Final = 1.0 - np.geomspace(0.9, 0.001, 24)
+#: distances from the newest loss to the asymptote that a sublinear curve may have, in units of the window's fall
+_ASYMPTOTES: Final = np.geomspace(0.02, 6.0, 8)
+#: changes in each of the two blocks that a damped trend compares
+_BLOCK: Final = 6
+#: part that the second change is of the first, as long as there is no second one
+_FIRST_PART: Final = 0.8
+#: a drop is at most so many times the window's fall: losses that grow ever faster downwards predict no miracle
+_DROP_MAX: Final = 50.0
+_TINY: Final = 1e-12
+
+
+def repeated(sample: Sample, ahead: Floats) -> Floats:
+    """Repeat the last change: the baseline that fits have to beat."""
+    change = np.where(sample.counts > 1, sample.values[:, -2] - sample.values[:, -1], 0.0)
+    return _safe(np.maximum(change, 0.0)[:, None] * ahead)
+
+
+def damped(sample: Sample, ahead: Floats) -> Floats:
+    """Let each change be the same part of the one before it; the part comes from the last two blocks of changes."""
+    block = np.clip((sample.counts - 1) // 2, 1, _BLOCK)
+    newer = np.where(sample.counts > 1, _back(sample, block), 0.0)
+    older = _back(sample, 2 * block) - newer
+    falls = newer > 0.0
+    ratio = np.where(older > _TINY, newer / np.maximum(older, _TINY), 1.0)
+    ratio = np.where(sample.counts > 2, ratio, _FIRST_PART)
+    part = np.clip(ratio, 1e-6, 1.0) ** (1.0 / np.maximum(block, 1))
+    part = np.clip(part, 1e-3, 1.0 - 1e-6)
+    # the newest change as the whole newer block has it: one change alone is mostly noise where reports are noisy
+    newest = newer * (1.0 - part) * part ** (block - 1) / (1.0 - part**block)
+    change = np.where(falls, newest, 0.0)
+    return _safe((change * part / (1.0 - part))[:, None] * (1.0 - part[:, None] ** ahead))
+
+
+def exponential(sample: Sample, ahead: Floats) -> Floats:
+    """Fit f(k) = mu^(k - b) + c through the newest loss: linear and superlinear convergence."""
+    back, weights = _weights(sample)
+    shapes = _RATES ** back[:, None] - 1.0
+    weighted = np.where(sample.known, weights, 0.0)
+    of_values = (weighted * sample.values) @ shapes
+    of_shapes = weighted @ shapes**2
+    height = np.maximum(of_values, 0.0) / np.maximum(of_shapes, _TINY)
+    gain = height * np.maximum(of_values, 0.0)
+    rate_at = np.argmax(gain, axis=1)
+    rate = _RATES[rate_at]
+    chosen = np.take_along_axis(height, rate_at[:, None], axis=1)[:, 0]
+    return _safe(chosen[:, None] * (1.0 - rate[:, None] ** ahead))
+
+
+def sublinear(sample: Sample, ahead: Floats) -> Floats:
+    """Fit f(k) = 1 / (a k^2 + b k + c) + d through the newest loss: first-order methods."""
+    back, weights = _weights(sample)
+    below = _ASYMPTOTES[None, :, None]
+    distance = np.maximum(sample.values[:, None, :], -0.5 * below) + below
+    inverse = 1.0 / distance
+    weighted = np.where(sample.known, weights, 0.0)[:, None, :] * distance**4
+    rise = inverse - 1.0 / below
+    squares = weighted @ np.stack((back**2, back**3, back**4), axis=1)
+    second, third, fourth = squares[..., 0], squares[..., 1], squares[..., 2]
+    sums = (weighted * rise) @ np.stack((back, back**2), axis=1)
+    first, quadratic = sums[..., 0], sums[..., 1]
+    determinant = second * fourth - third**2
+    is_sound = determinant > _TINY * second * fourth
+    under = np.where(is_sound, determinant, 1.0)
+    b = np.where(is_sound, (first * fourth - quadratic * third) / under, first / np.maximum(second, _TINY))
+    a = np.where(is_sound, (second * quadratic - third * first) / under, 0.0)
+    # a bow that turns, ahead or just before, would let the loss rise: a straight one instead
+    turns = (b < 0.0) | (a < 0.0) | (a > b)
+    b = np.where(turns, first / np.maximum(second, _TINY), b)
+    a = np.where(turns, 0.0, a)
+    falls = first > 0.0
+    b, a = np.where(falls, b, 0.0), np.where(falls, a, 0.0)
+    left = (weighted * rise**2).sum(axis=2) - 2 * (b * first + a * quadratic)
+    left += b**2 * second + 2 * a * b * third + a**2 * fourth
+    best = np.argmin(left, axis=1)[:, None]
+    b, a = np.take_along_axis(b, best, axis=1), np.take_along_axis(a, best, axis=1)
+    start = _ASYMPTOTES[best]
+    return _safe(np.where(sample.counts[:, None] > 1, start - 1.0 / (1.0 / start + b * ahead + a * ahead**2), 0.0))
+
+
+def _weights(sample: Sample) -> tuple[Floats, Floats]:
+    """Return steps relative to the newest value, -window+1 .. 0, and the weight of each."""
+    back = np.arange(1.0 - sample.window, 1.0)
+    return back, DECAY**-back
+
+
+def _back(sample: Sample, steps: Ints) -> Floats:
+    """Return how much the loss has fallen over the last `steps`, by row."""
+    at = np.maximum(sample.window - 1 - steps, 0)
+    return np.take_along_axis(sample.values, at[:, None], axis=1)[:, 0]
+
+
+def _safe(drops: Floats) -> Floats:
+    """Return drops without what arithmetic may have made of a hostile window."""
+    bounded = np.clip(np.nan_to_num(drops, nan=0.0, posinf=_DROP_MAX, neginf=0.0), 0.0, _DROP_MAX)
+    return np.maximum.accumulate(bounded, axis=1)
