@@ -44,7 +44,7 @@ def history_path(conf: Configuration, application_id: ApplicationId) -> str:
 
 
 def write_history(conf: Configuration, application_id: ApplicationId, lines: Iterable[dict[str, Any]]) -> None:
-    """Blocking. The file appears whole or not at all."""
+    """Write the job's history. The file appears whole or not at all. Blocking."""
     path = history_path(conf, application_id)
     files = get_filesystem(path, conf)
     _make_folder(files, path.rpartition("/")[0])
@@ -75,7 +75,7 @@ def _is_private(conf: Configuration) -> bool:
 
 
 def read_history(conf: Configuration, application_id: ApplicationId) -> JobHistory:
-    """Blocking. Raises NoHistory."""
+    """Read the job's history. Blocking. Raises NoHistory."""
     path = history_path(conf, application_id)
     files = get_filesystem(path, conf)
     try:

@@ -101,7 +101,7 @@ class JobSpec:
         return ApplicationId.parse(self.job_id.replace("job_", "application_", 1))
 
     def configuration(self) -> Configuration:
-        """Shipped defaults under the job's own values; the container's environment is not looked at."""
+        """Load shipped defaults under the job's own values; the container's environment is not looked at."""
         return Configuration.load(None, overrides=dict(self.conf), environ={})
 
     def dump(self) -> bytes:
@@ -147,7 +147,7 @@ def job_id_of(application_id: ApplicationId) -> str:
 
 
 def attempt_name(job_id: str, letter: str, index: int, number: int) -> str:
-    """MapReduce's name of an attempt; the shuffle service takes it as the name of the output's folder."""
+    """Return MapReduce's name of an attempt; the shuffle service takes it as the name of the output's folder."""
     return f"attempt_{job_id.removeprefix('job_')}_{letter}_{index:06d}_{number}"
 
 

@@ -28,7 +28,10 @@ _HADOOPS_CLASSES: Final = {
 
 
 def shuffle_codec(conf: Configuration) -> str:
-    """Of the map output: lz4, snappy, zstd or none. ConfigError for a word or class that is none of them."""
+    """Return the codec of the map output: lz4, snappy, zstd or none.
+
+    Raises ConfigError for a word or class that is none of them.
+    """
     if not conf.get_bool(COMPRESS_KEY, True):
         return "none"
     name = (conf.get(CODEC_KEY) or "").strip() or DEFAULT

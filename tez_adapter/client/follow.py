@@ -109,7 +109,7 @@ class SubmittedJob:
         return self._rm.report(self.application_id)
 
     def status(self, report: ApplicationReport | None = None, *, with_counters: bool = False) -> JobStatus:
-        """What the ResourceManager says, and the job manager where it answers."""
+        """Return what the ResourceManager says, and what the job manager says where it answers."""
         report = report or self.report()
         response = self._ask(report, with_counters)
         if response is None:
@@ -203,7 +203,7 @@ class SubmittedJob:
             time.sleep(min(_POLL_MAX_S, max(_POLL_MIN_S, (now - started) * _POLL_SHARE)))
 
     def result(self, report: ApplicationReport | None = None) -> JobResult:
-        """Of a job that has ended: the ResourceManager's verdict with the history's details."""
+        """Return the result of a job that has ended: the ResourceManager's verdict with the history's details."""
         report = report or self.report()
         status = report.final_status
         state = status.name if status is not FinalApplicationStatus.UNDEFINED else report.state.name

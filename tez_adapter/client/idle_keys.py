@@ -64,7 +64,7 @@ _CLASSES: Final = ("mapreduce.totalorderpartitioner.sample-records", "yaq.input.
 
 
 def why_idle(key: str, *, is_streaming: bool) -> str | None:
-    """Why a documented key sets nothing in a job of this kind; None where it may set something."""
+    """Return why a documented key sets nothing in a job of this kind; None where it may set something."""
     if is_daemons(key):
         return "sets nothing in a job: daemons alone read it, in their own configuration"
     if key.startswith(_COMMANDS):
@@ -113,7 +113,7 @@ _NEEDS: Final[dict[str, tuple[tuple[str, ...], str, str]]] = {
 
 
 def why_alone(key: str, conf: Configuration) -> str | None:
-    """Why a key sets nothing without another one, which the job does not have; None where it may set something."""
+    """Return why a key sets nothing without another one that the job lacks; None where it may set something."""
     others, value, written = _NEEDS.get(key, ((), "", ""))
     if not others or any(value in (conf.get(other) or "") for other in others):
         return None

@@ -113,8 +113,10 @@ def refuse_keys(conf: Configuration, *, is_streaming: bool) -> None:
 
 
 def key_notes(conf: Configuration, *, is_streaming: bool, own: Container[str] = ()) -> Iterator[str]:
-    """A line for each key of the command line that sets nothing, though it looks like Hadoop's or ours. `own`: names
-    of the job's options, which may look so."""
+    """Yields a line for each key of the command line that sets nothing, though it looks like Hadoop's or ours.
+
+    `own`: names of the job's options, which may look so.
+    """
     given = [key for key in conf.changed_keys() if _is_given(conf, key)]
     texts = [conf.raw(key) or "" for key in given]
     for key in given:

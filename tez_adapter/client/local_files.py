@@ -21,7 +21,7 @@ from yaqd.storage import get_filesystem
 
 @contextmanager
 def laid_out(attachments: Attachments, conf: Configuration) -> Iterator[Path | None]:
-    """The folder in which they lie for the time of the context; None where nothing travels.
+    """Lay the files out and yield their folder, for the time of the context; None where nothing travels.
 
     Raises SubmitError, in one line, for a file that is missing or an archive that cannot be read.
     """

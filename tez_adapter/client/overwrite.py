@@ -45,6 +45,6 @@ def _real(path: str) -> str:
 
 
 def remove_results(conf: Configuration, output: str) -> None:
-    """After `check_replaceable`, and as late as can be."""
+    """Removes the earlier results: after `check_replaceable`, and as late as can be."""
     target = qualify(output, conf)
     get_filesystem(target, conf).delete(target, recursive=True)

@@ -32,8 +32,11 @@ class Patience:
         self._on_silence = on_silence or log.warning
 
     def ask(self, question: Callable[[], Answer], *, until: float = math.inf) -> Answer:
-        """The answer; RmUnavailable, which names the application, when there was none in time or by `until`
-        (on the monotonic clock)."""
+        """Ask until there is an answer.
+
+        Raises RmUnavailable, which names the application, when none came in time or by `until` (on the monotonic
+        clock).
+        """
         began = time.monotonic()
         is_said = False
         while True:

@@ -174,7 +174,7 @@ class RmClient:
     # ---- applications
 
     def new_application(self) -> tuple[ApplicationId, Resource]:
-        """A fresh id and the largest container there can be."""
+        """Gets a fresh id and the largest container there can be."""
         response = self._call(Protocol.getNewApplication, pb.GetNewApplicationRequest())
         return convert.application_id(response.application_id), convert.resource(response.maximumCapability)
 
@@ -196,7 +196,7 @@ class RmClient:
         tags: Iterable[str] = (),
         limit: int | None = None,
     ) -> list[ApplicationReport]:
-        """All that match; an empty filter matches all."""
+        """Lists all that match; an empty filter matches all."""
         request = pb.GetApplicationsRequest(users=users, queues=queues, application_types=types, applicationTags=tags)
         request.application_states.extend(int(s) for s in states)  # type: ignore[misc]
         if limit is not None:
@@ -204,7 +204,7 @@ class RmClient:
         return [_application(a) for a in self._call(Protocol.getApplications, request).applications]
 
     def kill(self, application_id: ApplicationId, diagnostics: str = "") -> bool:
-        """Whether it has ended; call again until it has."""
+        """Asks for the application's end and returns whether it has ended; call again until it has."""
         request = pb.KillApplicationRequest(application_id=convert.application_id_pb(application_id))
         if diagnostics:
             request.diagnostics = diagnostics
@@ -216,7 +216,10 @@ class RmClient:
         self._call(Protocol.moveApplicationAcrossQueues, request)
 
     def set_priority(self, application_id: ApplicationId, priority: int) -> int:
-        """The priority that it has then: no higher than the cluster's highest, as before once it has ended."""
+        """Sets the priority and returns what it is then.
+
+        It is no higher than the cluster's highest; of an application that has ended it stays as before.
+        """
         request = pb.UpdateApplicationPriorityRequest(applicationId=convert.application_id_pb(application_id))
         request.applicationPriority.priority = priority
         return self._call(Protocol.updateApplicationPriority, request).applicationPriority.priority
@@ -226,7 +229,7 @@ class RmClient:
         return [_container(c) for c in self._call(Protocol.getContainers, request).containers]
 
     def attempts(self, application_id: ApplicationId) -> list[AttemptReport]:
-        """The last ones, as far as the ResourceManager knows them: a stock one none of before its start."""
+        """Lists the last attempts that the ResourceManager knows: a stock one knows none of before its start."""
         request = pb.GetApplicationAttemptsRequest(application_id=convert.application_id_pb(application_id))
         found = self._call(Protocol.getApplicationAttempts, request).application_attempts
         last = sorted(found, key=lambda message: message.application_attempt_id.attemptId)[-_ATTEMPTS_MAX:]
@@ -246,14 +249,14 @@ class RmClient:
     # ---- the cluster
 
     def nodes(self, states: Iterable[NodeState] = ()) -> list[NodeReport]:
-        """In the given states; in any by default."""
+        """Lists the nodes in the given states; in any by default."""
         wanted = list(states) or list(NodeState)
         request = pb.GetClusterNodesRequest()
         request.nodeStates.extend(int(s) for s in wanted)  # type: ignore[misc]
         return [_node(n) for n in self._call(Protocol.getClusterNodes, request).nodeReports]
 
     def queue(self, name: str = "root") -> QueueReport | None:
-        """The queue with everything below it; None when there is no such queue."""
+        """Returns the queue with everything below it; None when there is no such queue."""
         request = pb.GetQueueInfoRequest(
             queueName=name, includeApplications=False, includeChildQueues=True, recursive=True
         )

@@ -28,7 +28,7 @@ _MB: Final = 1 << 20
 
 
 def sort_mb(conf: Configuration) -> int:
-    """Memory for sorting and merging, as configured. Raises ConfigError."""
+    """Return the memory for sorting and merging, MB, as configured. Raises ConfigError."""
     return conf.get_int("mapreduce.task.io.sort.mb", 256, minimum=1)
 
 
@@ -44,7 +44,7 @@ class ContainerSize:
     extra_keys: Mapping[str, str]
 
     def excess(self, largest: Resource) -> str | None:
-        """One line that says what is more than the cluster's largest container has; None when nothing is."""
+        """Return one line that says what is more than the cluster's largest container has; None when nothing is."""
         for amount, most, unit, key in (
             (self.resource.memory_mb, largest.memory_mb, "MB", self.memory_key),
             (self.resource.vcores, largest.vcores, "virtual cores", self.vcores_key),
@@ -65,7 +65,7 @@ class ContainerSize:
 
 
 def task_size(what: str, conf: Configuration) -> ContainerSize:
-    """Of a "map" or a "reduce"."""
+    """Return the container size of a "map" or a "reduce". Raises ConfigError."""
     memory_key, vcores_key = f"mapreduce.{what}.memory.mb", f"mapreduce.{what}.cpu.vcores"
     plain = Resource(conf.get_int(memory_key, 1024, minimum=1), conf.get_int(vcores_key, 1, minimum=1))
     return _with_named(ContainerSize(f"{what} task", plain, memory_key, vcores_key, {}), conf, _TASK_RESOURCES[what])
@@ -77,12 +77,12 @@ def command_size(conf: Configuration) -> ContainerSize:
 
 
 def master_memory_mb(conf: Configuration) -> int:
-    """Of the job manager, as configured. Raises ConfigError."""
+    """Return the job manager's memory, MB, as configured. Raises ConfigError."""
     return conf.get_int(MASTER_MEMORY_KEY, minimum=1)
 
 
 def said_twice(memory_mb: int | None, vcores: int | None, resources: Mapping[str, str]) -> str | None:
-    """One line where options of a command say one thing twice: which of them counts nobody could guess."""
+    """Return one line where options of a command say one thing twice: nobody could guess which of them counts."""
     memory = [f"--resource {name}={resources[name]}" for name in _MEMORY if name in resources]
     memory += [f"--memory {memory_mb}"] if memory_mb is not None else []
     cores = [f"--resource {_VCORES}={resources[_VCORES]}"] if _VCORES in resources else []
@@ -94,7 +94,10 @@ def said_twice(memory_mb: int | None, vcores: int | None, resources: Mapping[str
 
 
 def in_single_units(conf: Configuration) -> Configuration:
-    """The same requests with the units written out: only who submits has `resource-types.xml` at hand. Blocking."""
+    """Return the same requests with the units written out. Blocking.
+
+    Only the submitting machine has `resource-types.xml` at hand.
+    """
     units = {kind.name: kind.unit for kind in resource_types(conf)}
     written = {}
     for prefix in (COMMAND_RESOURCES, *_TASK_RESOURCES.values()):
@@ -123,5 +126,5 @@ def _with_named(size: ContainerSize, conf: Configuration, prefix: str) -> Contai
 
 
 def too_large(sizes: Iterable[ContainerSize], largest: Resource) -> str | None:
-    """Why containers of these sizes cannot run where this is the largest one; None when they can."""
+    """Return why containers of these sizes cannot run where this is the largest one; None when they can."""
     return next((line for size in sizes if (line := size.excess(largest)) is not None), None)

@@ -38,7 +38,7 @@ def check_file(place: Path, path: str) -> None:
 
 
 def alias_of(text: str) -> tuple[str, str]:
-    """`path#name` as path and the name that containers see; without `#`, the path's last part."""
+    """Split `path#name` into path and the name that containers see; without `#`, the path's last part."""
     path, mark, name = text.partition("#")
     if not mark:
         name = path.rstrip("/").rpartition("/")[2]
@@ -128,10 +128,10 @@ class Staging:
         self._files.delete(self.path, recursive=True)
 
     def sweep(self) -> bool:
-        """After the job's end: remove the folder if it still stands, and output that was never committed; whether there
-        was something. Raises SubmitError for a job file that is another job's.
+        """Remove the folder and output that was never committed, after the job's end.
 
-        A folder without our job file belongs to a stock job, whose settings say whether it stays.
+        Returns whether there was something. Raises SubmitError for a job file that is another job's. A folder without
+        our job file belongs to a stock job, whose settings say whether it stays.
         """
         path = f"{self.path}/{JOB_FILE}"
         if not self._files.exists(path):

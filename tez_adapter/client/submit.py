@@ -172,7 +172,10 @@ def submit_streaming(
 
 
 def check_output(conf: Configuration, output: str, *, overwrite: bool = False) -> str:
-    """The qualified output folder, which must not exist unless `overwrite`, and which this user can make."""
+    """Return the qualified output folder. It must not exist unless `overwrite`, and this user can make it.
+
+    Raises SubmitError.
+    """
     location = locate(output, conf)
     target = str(location)
     files = get_filesystem(target, conf)

@@ -44,8 +44,11 @@ class Swept:
 
 
 def sweep_jobs(conf: Configuration, user: str, jobs: Mapping[str, str], *, has_more_rights: bool = True) -> Swept:
-    """Blocking, as this user. `jobs` are over, and no process of theirs lives any more; with each where its submission
-    says that its job file is, or an empty text. `has_more_rights`: than the user has on this machine's disks."""
+    """Sweep the folders of these jobs as this user. Blocking.
+
+    `jobs` are over, and none of their processes lives any more. With each stands where its submission says that its job
+    file is, or "". `has_more_rights`: than the user has on this machine's disks.
+    """
     swept = Swept()
     for job, job_file in jobs.items():
         try:
@@ -101,7 +104,7 @@ def _check_settled(folder: str, user: str) -> None:
 
 
 def sweep_histories(conf: Configuration, cutoff_ms: int) -> Swept:
-    """Blocking. Files that were last changed before that."""
+    """Delete histories that were last changed before `cutoff_ms`. Blocking."""
     folder = qualify(conf.require(HISTORY_DIR_KEY), conf)
     try:
         files = get_filesystem(folder, conf).list(folder)
@@ -196,7 +199,7 @@ def _dump(swept: Swept) -> bytes:
 
 
 def answer(request: dict[str, Any]) -> Swept:
-    """The process's work."""
+    """Do the process's work: sweep as the request says."""
     conf = Configuration.load(environ={}, overrides=request["conf"])
     swept = Swept()
     for user, jobs in request["jobs"].items():

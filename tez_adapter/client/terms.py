@@ -35,7 +35,7 @@ def set_terms(context: pb.ApplicationSubmissionContext, conf: Configuration) -> 
 
 
 def asked_priority(conf: Configuration) -> int | None:
-    """None: the queue's default. Raises ConfigError."""
+    """Reads the job's priority; None: the queue's default. Raises ConfigError."""
     text = (conf.get(PRIORITY_KEY) or "").strip()
     return _priority(conf, text) if text else None
 

@@ -36,7 +36,7 @@ class HeldContainers:
         self._without_task: list[str] = []
 
     def take_without_task(self) -> list[str]:
-        """Containers told to end since the last call that had never been given a task."""
+        """Take the containers told to end since the last call that had never been given a task."""
         taken, self._without_task = self._without_task, []
         return taken
 
@@ -54,7 +54,7 @@ class HeldContainers:
         self._job.changes.container(container, ContainerEvent.HEARD)
 
     def forget(self, container_id: str) -> Container | None:
-        """It is over. Returns None where it was not held."""
+        """Forget a container that is over. Returns None where it was not held."""
         self._idle.pop(container_id, None)
         return self._job.containers.pop(container_id, None)
 
@@ -133,7 +133,7 @@ class HeldContainers:
     # ---- given back
 
     def release_idle(self) -> None:
-        """Those that have rested for too long."""
+        """Dismiss containers that have rested for too long."""
         for container_id in list(self._idle):
             container = self._job.containers[container_id]
             if self._turn.now - container.idle_since > self._job.spec.limits.idle_release_s:
@@ -155,7 +155,7 @@ class HeldContainers:
         return self._job.headroom is not None and not self._job.counted.fits(container.resource, self._job.headroom)
 
     def dismiss(self, container: Container) -> None:
-        """Its process is told to end when it asks (or asks again)."""
+        """Have the container's process told to end when it asks (or asks again)."""
         self._idle.pop(container.id, None)
         self._job.changes.container(container, ContainerEvent.STOP)
         if not container.had_task:

@@ -19,5 +19,5 @@ class Counted:
         self.cores = True
 
     def fits(self, need: Resource, room: Resource) -> bool:
-        """Whether the room has as much as is needed of everything that is counted."""
+        """Return whether the room has as much as is needed of everything that is counted."""
         return need.fits_in(room) if self.cores else need.memory_mb <= room.memory_mb

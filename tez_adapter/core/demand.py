@@ -43,7 +43,7 @@ class Demand:
         ]
 
     def asks(self) -> list[Ask]:
-        """What is wanted now, every row of it, ordered by vertex and name."""
+        """List what is wanted now, every row of it, ordered by vertex and name."""
         rows: list[Ask] = []
         for vertex, wanted in zip(self._vertices, self.wanted(), strict=True):
             if not wanted:
@@ -65,26 +65,26 @@ class Demand:
         return rows
 
     def wanted(self) -> tuple[int, ...]:
-        """Containers still wanted by vertex: changes exactly when the asks should be told again."""
+        """Count the containers still wanted, by vertex. It changes exactly when the asks should be told again."""
         return tuple(min(len(v.pending), self._room_for(v)) for v in self._vertices)
 
     def vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
-        """The vertex whose task a container of this size should run."""
+        """Return the vertex whose task a container of this size should run."""
         for vertex in self._vertices:
             if self.is_wanted(vertex) and accept(vertex) and self._counted.fits(vertex.spec.resource, room):
                 return vertex
         return None
 
     def is_wanted(self, vertex: Vertex) -> bool:
-        """Whether a container is asked for to run its tasks."""
+        """Return whether a container is asked for to run the vertex's tasks."""
         return bool(vertex.pending) and self._room_for(vertex) > 0
 
     def is_ready(self, vertex: Vertex) -> bool:
-        """Enough of what it reads from is done."""
+        """Return whether enough of what the vertex reads from is done."""
         return all(self._finished_share(e.source) >= e.slow_start for e in self.sources[vertex.index])
 
     def is_in_sight(self, container: Container) -> bool:
-        """There is work that the container's process could get later."""
+        """Return whether there is work that the container's process could get later."""
         return any(
             (not v.ready or v.pending)
             and container.may_go_on_with(v)

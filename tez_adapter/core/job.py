@@ -28,19 +28,19 @@ class JobRecords:
         self.changes = StateChanges(self.vertices)
 
     def asks(self) -> list[Ask]:
-        """Every row that the ResourceManager should know, in a fixed order."""
+        """List every row that the ResourceManager should know, in a fixed order."""
         return self.demand.asks() if self.state is JobState.RUNNING else []
 
     def wanted(self) -> tuple[int, ...]:
-        """Containers still wanted by vertex: changes exactly when `asks` should be told again."""
+        """Count the containers still wanted, by vertex. It changes exactly when `asks` should be told again."""
         return self.demand.wanted() if self.state is JobState.RUNNING else ()
 
     def left(self, now: float) -> tuple[StageLeft, ...]:
-        """What is still to do, by stage."""
+        """Return what is still to do, by stage."""
         return stages_left(self.vertices, self.demand.sources, now) if self.state is JobState.RUNNING else ()
 
     def progress(self) -> float:
-        """0..1, every vertex weighing the same."""
+        """Return the job's progress, 0..1, every vertex weighing the same."""
         if not self.vertices:
             return 1.0
         return sum(v.progress() for v in self.vertices) / len(self.vertices)
@@ -53,17 +53,20 @@ class JobRecords:
         return attempts[number] if 0 <= number < len(attempts) else None
 
     def inputs(self, vertex: int) -> int:
-        """How many source tasks feed one task of the vertex."""
+        """Return how many source tasks feed one task of the vertex."""
         return sum(self.vertices[e.source].spec.tasks for e in self.demand.sources[vertex])
 
     def given_up_for(self, vertex: int) -> list[int]:
-        """Which tasks of its source the vertex has to do without."""
+        """List the tasks of its source that the vertex has to do without."""
         edges = self.demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
         sources = [self.vertices[edge.source] for edge in edges]
         return [t.id.task for v in sources if v.given_up for t in v.tasks if t.state is TaskState.FAILED]
 
     def outputs_for(self, vertex: int) -> list[Completion]:
-        """What the vertex may fetch, in the order it came and went; one source is all that a vertex has so far."""
+        """List what the vertex may fetch, in the order it came and went.
+
+        A vertex has one source at most so far.
+        """
         edges = self.demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
         return self.vertices[edges[0].source].completions if edges else []
 

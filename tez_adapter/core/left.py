@@ -12,7 +12,7 @@ from yaqd.policies.queueing.left import StageLeft
 
 
 def stages_left(vertices: Sequence[Vertex], sources: Sequence[Sequence[EdgeSpec]], now: float) -> tuple[StageLeft, ...]:
-    """Of each vertex that is not complete; `sources`: the edges into each."""
+    """Return what is left of each vertex that is not complete; `sources`: the edges into each."""
     return tuple(
         _stage(vertex, tuple(vertices[edge.source].spec.priority for edge in sources[vertex.index]), now)
         for vertex in vertices

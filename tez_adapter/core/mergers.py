@@ -81,7 +81,7 @@ class OwnMergers:
         return not self._count or bool(self.wanted) or any(not held.port for held in self._held.values())
 
     def known(self) -> list[tuple[str, int]]:
-        """Where those listen that run."""
+        """List where the mergers that run listen: host and port."""
         return [(held.host, held.port) for held in self._held.values() if held.port]
 
     def is_wanted(self, container: str) -> bool:
@@ -90,13 +90,13 @@ class OwnMergers:
     # ---- what happens
 
     def want(self, count: int) -> int:
-        """So many shall run; asked for fewer later, none ends. How many more these are than before."""
+        """Have so many run, and return how many more these are than before. Asked for fewer later, none ends."""
         more = 0 if self.is_over else max(0, count - self._count)
         self._count += more
         return more
 
     def handle(self, event: ev.Event) -> list[ev.Decision] | None:
-        """None: the event is not theirs alone."""
+        """Handle an event; None: it is not theirs alone."""
         match event:
             case ev.ClusterSeen():
                 self._headroom = event.headroom
@@ -111,23 +111,23 @@ class OwnMergers:
         return None
 
     def heard(self, container: str, port: int) -> None:
-        """Its process listens there."""
+        """Note that a container's process listens there."""
         held = self._held.get(container)
         if held is not None and 0 < port < 65536:
             held.port = port
 
     def lost(self, host: str, port: int) -> list[ev.Decision]:
-        """Nothing answers there: the container is given up, and another one asked for."""
+        """Give up a container where nothing answers; another one is asked for."""
         return self._stop([c for c, held in self._held.items() if (held.host, held.port) == (host, port)], "no answer")
 
     def end(self, trouble: str = "") -> list[ev.Decision]:
-        """No merger is needed any more; or, with `trouble`, none can be had."""
+        """End them: no merger is needed any more; or, with `trouble`, none can be had."""
         if not self.is_over:
             self.is_over, self.trouble = True, trouble or self._ended_early()
         return self._stop(list(self._held), trouble or "all outputs are settled")
 
     def tick(self, vertices: Sequence[Vertex], now: float) -> list[ev.Decision]:
-        """Time has passed. `vertices`: of the job's machine, that of the maps first."""
+        """Note that time has passed. `vertices`: of the job's machine, that of the maps first."""
         if self.is_over or not self._count:
             return []
         if self._ended_early():

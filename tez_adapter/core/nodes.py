@@ -31,9 +31,10 @@ class HostFailures:
         return host in self._avoided
 
     def came_anyway(self, host: str) -> Blacklist | None:
-        """A container that is wanted came on an avoided host, which is used from now on where too many did in a row.
+        """Note that a wanted container came on an avoided host.
 
-        A ResourceManager that knows its nodes by other names (yarn.scheduler.include-port-in-node-name) heeds none.
+        The host is used from now on where too many did so in a row. A ResourceManager that knows its nodes by other
+        names (yarn.scheduler.include-port-in-node-name) heeds none.
         """
         self._came_anyway += 1
         if self._came_anyway < self._limits.avoided_max:
@@ -56,7 +57,7 @@ class HostFailures:
         return Blacklist((host,), ())
 
     def cluster_size(self, nodes: int) -> Blacklist | None:
-        """A shrunken cluster cannot afford to avoid as many: then none is avoided."""
+        """Note the number of nodes. A shrunken cluster cannot afford to avoid as many: then none is avoided."""
         self._nodes = max(1, nodes)
         if not self._avoided or len(self._avoided) <= self._limits.blacklist_share * self._nodes:
             return None
@@ -82,7 +83,7 @@ class UnusableNodes:
         self._until[node] = now + self._limits.node_retry_s
 
     def busy(self, node: str, now: float) -> None:
-        """It answers, and takes nothing at present."""
+        """Note that the node answers, and takes nothing at present."""
         self._until[node] = max(now + self._limits.busy_retry_s, self._until.get(node, 0.0))
 
     def disk_full(self, node: str, now: float) -> None:
@@ -90,15 +91,15 @@ class UnusableNodes:
         self._full.add(node)
 
     def started(self, node: str) -> None:
-        """A container runs there: its disks have room."""
+        """Note that a container runs there: its disks have room."""
         self._full.discard(node)
 
     def all_full(self, nodes: int) -> bool:
-        """Whether no node of so many is known to have room on its disks."""
+        """Return whether no node of so many is known to have room on its disks."""
         return len(self._full) >= nodes
 
     def park(self, container: str, node: str) -> bool:
-        """Whether a container that came on this node is to be kept unused."""
+        """Return whether a container that came on this node is to be kept unused."""
         if node not in self._until or len(self._parked) >= self._parked_max:
             return False
         self._parked[container] = node
@@ -108,13 +109,13 @@ class UnusableNodes:
         self._parked.pop(container, None)
 
     def lost(self, node: str) -> None:
-        """The ResourceManager has noticed: it ends the containers there itself."""
+        """Forget a node that the ResourceManager has given up: it ends the containers there itself."""
         self._until.pop(node, None)
         self._full.discard(node)
         self._parked = {c: n for c, n in self._parked.items() if n != node}
 
     def recovered(self, now: float) -> list[str]:
-        """Parked containers to give back: their nodes are tried again from now on."""
+        """Return parked containers to give back: their nodes are tried again from now on."""
         for node in [n for n, until in self._until.items() if now > until]:
             del self._until[node]
         released = [c for c, n in self._parked.items() if n not in self._until]
@@ -123,7 +124,7 @@ class UnusableNodes:
         return released
 
     def clear(self) -> list[str]:
-        """All parked containers, at the end of the job."""
+        """Return all parked containers, at the end of the job."""
         released = list(self._parked)
         self._parked.clear()
         return released

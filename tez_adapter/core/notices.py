@@ -27,12 +27,12 @@ class Notices:
         self._full: set[str] = set()
 
     def take(self) -> list[str]:
-        """The lines since the last call, oldest first."""
+        """Take the lines since the last call, oldest first."""
         taken, self._pending = self._pending, []
         return taken
 
     def watch(self, live: Iterable[Attempt], now: float) -> None:
-        """Called with every live attempt: which nodes are not heard any more, and which are again."""
+        """Say which nodes are not heard any more, and which are again. It is called with every live attempt."""
         heard: dict[str, float] = {}
         tasks: dict[str, int] = {}
         for attempt in live:
@@ -50,7 +50,7 @@ class Notices:
                 self._say(f"nothing was heard for {self._quiet_s:g} s from node {node}, which runs {what}")
 
     def lost(self, node: str, running: int, outputs: int) -> None:
-        """The ResourceManager has given a node up with so many running tasks and finished tasks' outputs."""
+        """Say that the ResourceManager has given a node up with so many running tasks and finished tasks' outputs."""
         for said in (self._quiet, self._unreachable, self._full):
             said.discard(node)
         what = [_count(running, "running task")] if running else []
@@ -66,13 +66,13 @@ class Notices:
         self._once(self._full, node, f"node {node} has no room on its disks, its tasks wait or go elsewhere: {reason}")
 
     def not_avoided(self, host: str, times: int) -> None:
-        """So many containers in a row came there though the job had asked for none."""
+        """Say that so many containers in a row came there though the job had asked for none."""
         self._say(
             f"host {host} is avoided no more: the ResourceManager gave {times} containers in a row there all the same"
         )
 
     def started(self, node: str) -> None:
-        """A container runs there."""
+        """Note that a container runs there."""
         self._unreachable.discard(node)
         self._full.discard(node)
 

@@ -40,7 +40,7 @@ class PendingTasks:
                     del self._by_host[host]
 
     def take(self, host: str, failed_on: dict[int, set[str]]) -> int | None:
-        """The task to run on `host`: one with its input there, else the longest waiting."""
+        """Take the task to run on `host`: one with its input there, else the longest waiting."""
         index = _first(self._by_host.get(host, ()), host, failed_on)
         if index is None:
             index = _first(self._order, host, failed_on)
@@ -51,7 +51,7 @@ class PendingTasks:
         return index
 
     def by_host(self) -> list[tuple[str, int]]:
-        """How many tasks prefer each host, in the order of host names."""
+        """Count how many tasks prefer each host, in the order of host names."""
         return sorted((host, len(row)) for host, row in self._by_host.items())
 
 

@@ -89,9 +89,10 @@ class Container:
 
 
 def may_run(spec: VertexSpec, *, spare: bool) -> bool:
-    """Only tasks that were asked for so run in opportunistic containers.
+    """Return whether the vertex's tasks may run in such a container. An opportunistic one is `spare`.
 
-    A reduce in one is ended for any guaranteed container, and holds room that the job's own queued maps wait for.
+    Only tasks that were asked for so run in opportunistic containers. A reduce in one is ended for any guaranteed
+    container, and holds room that the job's own queued maps wait for.
     """
     return spec.opportunistic > 0 or not spare
 
@@ -143,7 +144,7 @@ class Vertex:
         return self.done + self.given_up
 
     def progress(self) -> float:
-        """0..1 over all tasks."""
+        """Return the progress over all tasks, 0..1."""
         if not self.spec.tasks:
             return 1.0
         return (self.over + sum(a.progress for a in self.running.values())) / self.spec.tasks

@@ -35,7 +35,7 @@ class JobEndings:
         self.open_ready()
 
     def end_attempt(self, attempt: Attempt, error: str, *, at_fault: bool, fatal: bool = False) -> None:
-        """A live attempt ends without success: its task tries again, or the job has failed."""
+        """End a live attempt without success: its task tries again, or the job has failed."""
         event = AttemptEvent.FAIL if at_fault else AttemptEvent.KILL
         vertex, task = self._close_attempt(attempt, event)
         attempt.error = error
@@ -86,7 +86,7 @@ class JobEndings:
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
 
     def excuse(self, node: str) -> None:
-        """The node is lost: whoever failed there for being out of reach was killed with it, and counts no more."""
+        """Excuse attempts that failed on a lost node for being out of reach: they were killed and count no more."""
         for vertex in self._job.vertices:
             for task in vertex.tasks:
                 for attempt in task.attempts:

@@ -124,5 +124,5 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def advance(table: Mapping[tuple[S, E], S], state: S, event: E) -> S | None:
-    """The next state, or None when the table has no such pair."""
+    """Return the next state, or None when the table has no such pair."""
     return table.get((state, event))

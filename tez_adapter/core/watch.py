@@ -28,33 +28,41 @@ class Watch:
         self._targets = [[e.target for e in spec.edges if e.source == i] for i in range(len(vertices))]
 
     def targets(self, vertex: Vertex) -> list[Vertex]:
-        """The vertices that read what this one leaves."""
+        """List the vertices that read what this one leaves."""
         return [self._vertices[i] for i in self._targets[vertex.index]]
 
     def hanging(self, attempt: Attempt, now: float) -> str:
-        """What the task has not done for too long; "" when all is well."""
+        """Return what the task has not done for too long; "" when all is well."""
         timeout_s = self._vertices[attempt.id.vertex].spec.timeout_s
         if timeout_s and now - attempt.moved > timeout_s:
             return f"no progress for {timeout_s:g} s (mapreduce.task.timeout); its process was ended"
         return ""
 
     def may_wait(self, attempt: Attempt, container: Container, now: float) -> bool:
-        """Is it time to ask the node? A container that waits in its queue is not to blame for its silence."""
+        """Return whether it is time to ask the node.
+
+        A container that waits in the node's queue is not to blame for its silence.
+        """
         timeout_s = self._vertices[attempt.id.vertex].spec.timeout_s
         if not timeout_s or container.state is not ContainerState.STARTING or container.attempt is not attempt:
             return False
         return now - max(attempt.moved, container.asked_at) > timeout_s / _ASKED_TIMES
 
     def silent(self, attempt: Attempt, now: float) -> str:
-        """The same for its process: from its first request on it reports every second, whatever its task does."""
+        """Return what is wrong when the attempt's process is silent for too long; "" when all is well.
+
+        From its first request on it reports every second, whatever its task does.
+        """
         silence_s = self._limits.silence_s
         if silence_s and attempt.state is not AttemptState.ASSIGNED and now - attempt.heard > silence_s:
             return f"its process on {attempt.node} was not heard for {silence_s:g} s (yaq.job.task.silence-ms)"
         return ""
 
     def unheard(self, vertex: Vertex, headroom: Resource | None, now: float) -> list[Container]:
-        """Containers of which nodes are to be asked: none of the vertex's tasks has begun, and may not as long as its
-        targets hold the room that these wait for."""
+        """List containers of which nodes are to be asked.
+
+        None of the vertex's tasks has begun, and none may as long as its targets hold the room that these wait for.
+        """
         started = [self._containers.get(attempt.container) for attempt in vertex.running.values()]
         found = [one for one in started if one is not None and one.state is ContainerState.STARTING]
         if len(found) < len(started) or not self._is_full_for(vertex, headroom) or not self._running_targets(vertex):
@@ -62,9 +70,9 @@ class Watch:
         return [one for one in found if now - one.asked_at >= _ASKED_EVERY_S]
 
     def victim(self, vertex: Vertex, headroom: Resource | None, now: float) -> Attempt | None:
-        """The target attempt with least progress, when its sources have waited too long with no room anywhere.
+        """Return the target attempt with least progress, when its sources have waited too long with no room anywhere.
 
-        Those that wait in the queues of nodes are helped by what runs there alone.
+        Sources that wait in the queues of nodes are helped only by the end of what runs there.
         """
         nodes = {attempt.node for attempt in vertex.running.values() if self._waits(attempt, now)}
         starved = all(self._waits(attempt, now) for attempt in vertex.running.values())

@@ -23,7 +23,7 @@ _OVER: Mapping[int, str] = {
 
 
 def verdict(vertex: Vertex, task: Task, attempt: Attempt) -> str:
-    """What ended the job, as far as its task goes; the attempt's own error comes behind it."""
+    """Say what ended the job, as far as its task goes; the attempt's own error comes behind it."""
     name = f"{vertex.spec.name} task {task.id.task}"
     if attempt.exit_status == ExitStatus.DISKS_FAILED:
         return f"no node has room on its disks for {name}, last {attempt.node}"
@@ -45,7 +45,7 @@ def _signal(exit_status: int) -> str:
 
 
 def exit_text(container: Container, event: ContainerCompleted) -> str:
-    """What is wrong with the end of a container whose task had not ended."""
+    """Say what is wrong with the end of a container whose task had not ended."""
     how = "without reporting its task done" if event.exit_status == 0 else f"with exit status {event.exit_status}"
     how += _signal(event.exit_status)
     how += _OVER.get(event.exit_status, "")
@@ -54,7 +54,7 @@ def exit_text(container: Container, event: ContainerCompleted) -> str:
 
 
 def given_up_text(vertices: Iterable[Vertex]) -> str:
-    """What a job did without that has succeeded."""
+    """Say what a job did without that has succeeded."""
     return "; ".join(left_out_text(v.spec.name, v.given_up, v.spec.tasks) for v in vertices if v.given_up)
 
 
@@ -63,7 +63,7 @@ def left_out_text(phase: str, count: int, tasks: int) -> str:
 
 
 def too_small_text(spec: VertexSpec, given: Resource, count: int) -> str:
-    """Why a job ends whose ResourceManager gives less than is asked for."""
+    """Say why a job ends whose ResourceManager gives less than is asked for."""
     return (
         f"the ResourceManager gave {count} containers in a row that are too small for {spec.name} tasks: the last has "
         f"{given}, and each asks for {spec.resource}; ask for what it gives ({_MEMORY_SETTINGS}, "

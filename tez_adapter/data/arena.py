@@ -48,7 +48,7 @@ class Arena:
         return stop
 
     def columns(self) -> Columns:
-        """All pairs in order of arrival, as views that the next `clear` invalidates."""
+        """Return all pairs in order of arrival, as views that the next `clear` invalidates."""
         key_offsets = self._key_offsets[: self._count + 1]
         value_offsets = self._value_offsets[: self._count + 1]
         return Columns(
@@ -80,7 +80,7 @@ class Gatherer:
             self._sizes = np.diff(columns.key_offsets) + np.diff(columns.value_offsets)
 
     def blocks(self, order: I64) -> Iterator[Columns]:
-        """The pairs in the given order."""
+        """Yield the pairs in the given order, in blocks."""
         if self._sizes is not None:
             sizes = self._sizes[order]
         else:

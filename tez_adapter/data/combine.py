@@ -238,7 +238,7 @@ class HashCombiner:
 
 
 def encoded_combiner(combine: ObjectCombine) -> Callable[[Iterator[Columns]], Iterator[Columns]]:
-    """The user's combiner over sorted batches of encoded pairs, for `MapOutput(combine=...)`."""
+    """Wrap the user's combiner for sorted batches of encoded pairs, as `MapOutput(combine=...)` takes it."""
 
     def combine_batches(batches: Iterator[Columns]) -> Iterator[Columns]:
         keys: list[bytes] = []

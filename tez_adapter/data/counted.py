@@ -49,7 +49,7 @@ class CountedItems:
         return True
 
     def drain(self) -> tuple[U8, I64, I64]:
-        """Data and offsets of the distinct items, and their counts; nothing is held afterwards."""
+        """Return data and offsets of the distinct items, and their counts; nothing is held afterwards."""
         self._count()
         distinct, counts = self._distinct, self._counts
         self._clear()
@@ -107,7 +107,7 @@ class CountedKeys:
         self._items.add(buffer, offsets)
 
     def drain(self) -> Iterator[tuple[str | bytes, int]]:
-        """Every distinct key with its count; nothing is held afterwards."""
+        """Yield every distinct key with its count; nothing is held afterwards."""
         data, offsets, counts = self._items.drain()
         whole = data.tobytes()
         for (start, stop), count in zip(pairwise(offsets.tolist()), counts.tolist(), strict=True):
@@ -130,7 +130,7 @@ class CountedKeys:
 
 
 def line_offsets(buffer: U8) -> I64:
-    """Offsets of the lines of a buffer that ends with a newline, newlines included."""
+    """Return the offsets of the lines of a buffer that ends with a newline, newlines included."""
     ends = np.flatnonzero(buffer == _NEWLINE)
     offsets = np.empty(len(ends) + 1, dtype=np.int64)
     offsets[0] = 0

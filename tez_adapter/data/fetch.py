@@ -89,12 +89,12 @@ class Fetcher:
             self._changed.notify(len(locations))
 
     def withdraw(self, attempt: str) -> None:
-        """An attempt's output is no longer to be had; a location of another attempt will follow."""
+        """Withdraw an attempt's output, which is no longer to be had; a location of another attempt will follow."""
         with self._changed:
             self._plan.withdraw(attempt)
 
     def skip(self, maps: Iterable[int]) -> None:
-        """These maps have failed for good, and the job does without them."""
+        """Skip maps that have failed for good: the job does without them."""
         with self._changed:
             for index in maps:
                 self._plan.skip(index)
@@ -113,7 +113,7 @@ class Fetcher:
             return True
 
     def progress(self) -> float:
-        """The share of maps whose output is here, 0 to 1."""
+        """Return the share of maps whose output is here, 0 to 1."""
         return self._plan.done / self._plan.maps if self._plan.maps else 1.0
 
     def close(self) -> None:

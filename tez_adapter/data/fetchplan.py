@@ -82,24 +82,27 @@ class FetchPlan:
         return len(self._done) >= self.maps
 
     def add(self, location: MapLocation) -> None:
-        """A map attempt finished."""
+        """Note that a map attempt finished."""
         if location.map_index in self._done or location.attempt in self._in_progress:
             return
         self._withdrawn.discard(location.attempt)
         self._host(location).pending[location.attempt] = location
 
     def withdraw(self, attempt: str) -> None:
-        """An attempt's output is gone; another attempt of the map will come."""
+        """Note that an attempt's output is gone; another attempt of the map will come."""
         self._withdrawn.add(attempt)
         for host in self._hosts.values():
             host.pending.pop(attempt, None)
 
     def skip(self, map_index: int) -> None:
-        """A map has failed for good: nothing of it comes any more."""
+        """Note that a map has failed for good: nothing of it comes any more."""
         self._done.add(map_index)
 
     def next_batch(self, now: float) -> Batch | None:
-        """A request to make now, or None. Report its outcome with `succeeded`, `failed` and at last `finished`."""
+        """Return a request to make now, or None.
+
+        Report its outcome with `succeeded`, `failed` and at last `finished`.
+        """
         for (name, port), host in self._hosts.items():
             if host.busy or not host.pending or host.not_before > now:
                 continue
@@ -121,16 +124,16 @@ class FetchPlan:
         return list(islice((location for location in host.pending.values() if location.merged == merged), most))
 
     def is_in_progress(self, location: MapLocation) -> bool:
-        """Whether a request under way is still to bring it."""
+        """Return whether a request under way is still to bring it."""
         return location.attempt in self._in_progress
 
     def next_time(self) -> float | None:
-        """When a host that waits may be asked again; None if nothing waits for time alone."""
+        """Return when a host that waits may be asked again; None if nothing waits for time alone."""
         times = [host.not_before for host in self._hosts.values() if host.pending and not host.busy]
         return min(times) if times else None
 
     def succeeded(self, location: MapLocation) -> bool:
-        """The output is here. False if it is not wanted: its map was done already."""
+        """Note that the output is here. Returns False if it is not wanted: its map was done already."""
         self._in_progress.pop(location.attempt, None)
         if location.map_index in self._done:
             return False
@@ -139,14 +142,14 @@ class FetchPlan:
         return True
 
     def failed(self, location: MapLocation) -> int:
-        """The output could not be had; how often that has happened by now."""
+        """Note that the output could not be had. Returns how often that has happened by now."""
         self._in_progress.pop(location.attempt, None)
         tries = self._tries[location.attempt] = self._tries.get(location.attempt, 0) + 1
         self._put_back(location)
         return tries
 
     def finished(self, batch: Batch, now: float, *, failed: bool, retry_after_s: float = 0.0) -> None:
-        """The request is over; what it neither brought nor failed is asked for again."""
+        """Note that the request is over; what it neither brought nor failed is asked for again."""
         host = self._hosts[batch.host, batch.port]
         host.busy = False
         for location in batch.locations:

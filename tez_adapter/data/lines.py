@@ -29,7 +29,7 @@ class Fields:
     count: int = 1
 
     def key_end(self, line: bytes) -> int:
-        """The end of the key, -1 where all of the line is."""
+        """Return the end of the key, -1 where all of the line is."""
         at = line.find(self.separator)
         for _ in range(1, self.count):
             if at < 0:
@@ -42,7 +42,7 @@ BY_TAB = Fields()
 
 
 def split_lines(data: bytes | bytearray | memoryview, fields: Fields = BY_TAB) -> Columns:
-    """The lines of a buffer as pairs. The last line may lack its newline; an empty buffer has no line."""
+    """Split a buffer's lines into pairs. The last line may lack its newline; an empty buffer has no line."""
     buffer = np.frombuffer(data, dtype=np.uint8)
     if not len(buffer):
         return Columns.empty()
@@ -80,7 +80,7 @@ def _key_ends(data: bytes, starts: I64, ends: I64, fields: Fields) -> I64:
 
 
 def join_lines(columns: Columns, separator: bytes = b"\t") -> memoryview:
-    """The pairs as lines; the separator stands also before an empty value."""
+    """Join the pairs to lines; the separator stands also before an empty value."""
     if not len(columns):
         return memoryview(b"")
     keys = binary_array(columns.keys, columns.key_offsets)
@@ -102,7 +102,10 @@ class WholeLines:
         self._has_cr = False
 
     def feed(self, piece: bytes) -> bytes:
-        """All lines that end in this piece, newlines for their ends. LineTooLong when one does not end in time."""
+        """Return all lines that end in this piece, newlines for their ends.
+
+        Raises LineTooLong when one does not end in time.
+        """
         if self._has_cr or b"\r" in piece:
             piece = self._with_newlines(piece)
         end = piece.rfind(b"\n") + 1
@@ -117,7 +120,7 @@ class WholeLines:
         return whole
 
     def finish(self) -> bytes:
-        """A last line without line end, if there is one."""
+        """Return a last line without line end, if there is one."""
         rest = b"".join(self._rest) + (b"\n" if self._has_cr else b"")
         self._rest, self._rest_bytes, self._has_cr = [], 0, False
         return rest
@@ -137,9 +140,9 @@ class LineReader:
         self._lines = WholeLines(line_bytes_max)
 
     def feed(self, piece: bytes) -> Columns:
-        """The pairs of all lines that end in this piece. LineTooLong when one does not end in time."""
+        """Return the pairs of all lines that end in this piece. Raises LineTooLong when one does not end in time."""
         return split_lines(self._lines.feed(piece), self._fields)
 
     def finish(self) -> Columns:
-        """The pair of a last line without line end, if there is one."""
+        """Return the pair of a last line without line end, if there is one."""
         return split_lines(self._lines.finish(), self._fields)

@@ -26,8 +26,10 @@ class LocalMerged:
         self._last: tuple[str, Path, MergedIndex] | None = None
 
     def find(self, merged: str, attempt: str, partition: int) -> Place | None:
-        """Where the segment is; None where the file is not here. FormatError or OSError where it is,
-        and cannot be used."""
+        """Find the segment; None where the file is not here.
+
+        Raises FormatError or OSError where it is, and cannot be used.
+        """
         if not is_safe_name(merged):
             return None
         if self._last is None or self._last[0] != merged:

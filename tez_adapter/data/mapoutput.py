@@ -123,7 +123,7 @@ class MapOutput:
         self.counters[name] = self.counters.get(name, 0) + amount
 
     def sort(self, columns: Columns) -> tuple[I64, list[int]]:
-        """The order by partition and key, and where each partition ends in it."""
+        """Return the order by partition and key, and where each partition ends in it."""
         if self.partitions == 1:
             return sort_order(columns.keys, columns.key_offsets), [len(columns)]
         repeated = repeated_keys(columns.keys, columns.key_offsets)

@@ -32,7 +32,7 @@ _FAN_IN_MAX = 500
 
 
 def fan_in(memory_bytes: int) -> int:
-    """How many runs may be merged at once within this memory."""
+    """Return how many runs may be merged at once within this memory."""
     return min(max(_FAN_IN_MIN, memory_bytes // (_RUN_BLOCKS * BLOCK_BYTES)), _FAN_IN_MAX)
 
 
@@ -79,7 +79,7 @@ class _Cursor:
 
 
 def merge_runs(runs: Sequence[Run], memory_bytes: int) -> Iterator[Columns]:
-    """The runs' pairs as sorted batches. The number of runs must be within `fan_in(memory_bytes)`."""
+    """Yield the runs' pairs as sorted batches. The number of runs must be within `fan_in(memory_bytes)`."""
     if len(runs) == 1:
         yield from runs[0].blocks()
         return
@@ -103,7 +103,10 @@ def merge_runs(runs: Sequence[Run], memory_bytes: int) -> Iterator[Columns]:
 
 @contextmanager
 def bounded_runs(runs: list[Run], directory: Path, memory_bytes: int, codec: Codec) -> Iterator[list[Run]]:
-    """The same pairs in at most `fan_in(memory_bytes)` runs, smallest merged first, through temporary files."""
+    """Yield the same pairs in at most `fan_in(memory_bytes)` runs.
+
+    The smallest runs are merged first, through temporary files.
+    """
     most = fan_in(memory_bytes)
     if len(runs) <= most:
         yield list(runs)

@@ -34,8 +34,9 @@ _KEEP_MASKS: U64 = np.array([(1 << 64) - (1 << 8 * missing) for missing in range
 
 
 def prefixes(data: U8, offsets: I64, depth: int = 0, subset: I64 | None = None) -> U64:
-    """Bytes `8 * depth` to `8 * depth + 8` of each key as a number, zero-padded; of the keys in `subset` where
-    given.
+    """Return bytes `8 * depth` to `8 * depth + 8` of each key as a number, zero-padded.
+
+    With `subset` these are the prefixes of its keys alone.
     """
     if len(data) < 8:
         data = np.concatenate([data, np.zeros(8, dtype=np.uint8)])
@@ -67,7 +68,7 @@ def _words_at(windows: npt.NDArray[np.void], starts: I64, stops: I64) -> U64:
 
 
 def sort_order(data: U8, offsets: I64, *, may_repeat: bool = True) -> I64:
-    """The stable order that sorts these keys; `may_repeat` False where they were sampled and seldom do."""
+    """Return the stable order that sorts these keys; `may_repeat` False where they were sampled and seldom do."""
     width = common_width(offsets)
     if len(offsets) <= 2 or width == 0:
         return np.arange(len(offsets) - 1, dtype=np.int64)
@@ -88,7 +89,10 @@ class RepeatedKeys:
     codes: npt.NDArray[np.int32]
 
     def ranks(self, partitions: I64 | None = None) -> I64:
-        """Where each distinct key stands in the order by partition (of distinct keys, where given) and key."""
+        """Return each distinct key's place in the order by partition and key.
+
+        `partitions`: of the distinct keys; None: by key alone.
+        """
         order = _direct_order(self.data, self.offsets)
         if partitions is not None:
             order = order[np.argsort(partitions[order], kind="stable")]
@@ -97,7 +101,7 @@ class RepeatedKeys:
         return ranks
 
     def order(self, ranks: I64) -> I64:
-        """The stable order of all keys, given the ranks of the distinct ones."""
+        """Return the stable order of all keys, given the ranks of the distinct ones."""
         if len(ranks) <= 1 << 16:
             return np.argsort(ranks.astype(np.uint16)[self.codes], kind="stable")
         # numpy sorts 16-bit numbers by radix, ten times faster than wider ones: low half first, then the high one.
@@ -107,7 +111,7 @@ class RepeatedKeys:
 
 
 def repeated_keys(data: U8, offsets: I64) -> RepeatedKeys | None:
-    """The keys by their distinct values, or None where a sample finds too few repetitions."""
+    """Return the keys by their distinct values, or None where a sample finds too few repetitions."""
     if len(offsets) - 1 < _DICTIONARY_KEYS_MIN or not _few_distinct(data, offsets):
         return None
     encoded = binary_array(data, offsets).dictionary_encode()
@@ -115,7 +119,7 @@ def repeated_keys(data: U8, offsets: I64) -> RepeatedKeys | None:
 
 
 def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.NDArray[np.bool_]:
-    """For sorted keys: whether key i + 1 equals key i, one entry fewer than keys."""
+    """Tell of sorted keys whether key i + 1 equals key i, one entry fewer than keys."""
     if words is None:
         words = prefixes(data, offsets)
     lengths = np.diff(offsets)
@@ -135,7 +139,7 @@ def same_as_previous(data: U8, offsets: I64, words: U64 | None = None) -> npt.ND
 
 
 def count_up_to(data: U8, offsets: I64, words: U64, key: bytes) -> int:
-    """How many of these sorted keys are at most `key`; `words` are their prefixes."""
+    """Count how many of these sorted keys are at most `key`; `words` are their prefixes."""
     word = np.uint64(int.from_bytes(key[:8].ljust(8, b"\0"), "big"))
     low = int(np.searchsorted(words, word, side="left"))
     high = int(np.searchsorted(words, word, side="right"))

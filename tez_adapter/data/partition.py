@@ -25,7 +25,7 @@ _SLICE_KEYS = 16 * 1024
 
 class Partitioner(Protocol):
     def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
-        """The partition, 0 to `partitions` - 1, of each key."""
+        """Return the partition, 0 to `partitions` - 1, of each key."""
         ...
 
 
@@ -96,7 +96,10 @@ def _whole_number(number: object) -> int:
 
 
 def boundaries_from_sample(keys: Sequence[bytes], partitions: int) -> list[bytes]:
-    """`partitions` - 1 ascending boundaries that cut the sampled keys into equal parts; fewer where keys are few."""
+    """Return `partitions` - 1 ascending boundaries that cut the sampled keys into equal parts.
+
+    There are fewer where keys are few.
+    """
     ordered = sorted(keys)
     if not ordered:
         return []

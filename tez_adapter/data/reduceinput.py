@@ -147,13 +147,13 @@ class ReduceInput:
         self.accept(self.locate(name or str(path), path, start, length))
 
     def groups(self) -> Iterator[tuple[bytes, Iterator[bytes]]]:
-        """(key, iterator of values) for each key, keys ascending. A group may be larger than memory."""
+        """Yield (key, iterator of values) for each key, keys ascending. A group may be larger than memory."""
         groups = Groups(self._merged())
         yield from groups
         self._count("REDUCE_INPUT_GROUPS", groups.groups)
 
     def batches(self) -> Iterator[Columns]:
-        """All pairs, sorted by key, as batches."""
+        """Yield all pairs, sorted by key, as batches."""
         last: bytes | None = None
         for batch in self._merged():
             if len(batch):
@@ -164,7 +164,7 @@ class ReduceInput:
             yield batch
 
     def progress(self) -> float:
-        """The share of the pairs that has been handed out, 0 to 1; meaningful once iteration has begun."""
+        """Return the share of the pairs that has been handed out, 0 to 1; meaningful once iteration has begun."""
         return self._merged_records / self._records if self._records else 1.0
 
     def _merged(self) -> Iterator[Columns]:

@@ -37,13 +37,16 @@ class ShuffleError(Exception):
 
 
 def url_path(job_id: str, partition: int, attempts: list[str], merged: str = "") -> str:
-    """`merged`: the file that has them all; only a service that merges has any, and only that one reads it."""
+    """Return the path to ask for.
+
+    `merged`: the file that has all these outputs. Only a service that merges has one, and only that service reads it.
+    """
     path = f"/mapOutput?job={job_id}&reduce={partition}&map={','.join(attempts)}"
     return f"{path}&merged={quote(merged, safe='')}" if merged else path
 
 
 def sign(secret: bytes, message: bytes) -> str:
-    """Base64 of the HMAC-SHA1, as Hadoop's SecureShuffleUtils."""
+    """Sign with the HMAC-SHA1 in Base64, as Hadoop's SecureShuffleUtils does."""
     return base64.b64encode(hmac.digest(secret, message, "sha1")).decode("ascii")
 
 
@@ -63,8 +66,10 @@ class ShuffleResponse:
         self._remaining = length
 
     def segments(self, partition: int, attempts: list[str]) -> Iterator[tuple[str, int, "ShuffleResponse"]]:
-        """(attempt, stored length, body) in the order asked for. OutputsLost after what is there, ShuffleError when the
-        peer sends anything else."""
+        """Yield (attempt, stored length, body) in the order asked for.
+
+        Raises OutputsLost after what is there, ShuffleError when the peer sends anything else.
+        """
         awaited = iter(attempts)
         missing = dict.fromkeys(attempts)
         while missing:

@@ -47,7 +47,7 @@ class FileSource:
         return cls(path, 0, path.stat().st_size)
 
     def part(self, entry: IndexEntry) -> "FileSource":
-        """One partition's segment of this output file."""
+        """Return one partition's segment of this output file."""
         part = FileSource.__new__(FileSource)
         part._file = self._file
         part._start, part.length, part.name = self._start + entry.start, entry.part_length, self.name

@@ -32,8 +32,10 @@ class CommandKind:
         return [command_size(conf)]
 
     def master_memory_mb(self, tasks: int, conf: Configuration) -> int:
-        """It reads no data, and is no larger than that needs, unless -D says so for this job: what files say is meant
-        for MapReduce's."""
+        """Return the job manager's memory, MB: it reads no data, and is no larger than that needs.
+
+        Only -D for this job makes it larger: what files say is meant for MapReduce's.
+        """
         configured_mb, origin = master_memory_mb(conf), conf.origin(MASTER_MEMORY_KEY)
         if origin is not None and origin.file is None:
             return configured_mb
@@ -65,10 +67,10 @@ class CommandKind:
     def describe(
         self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
     ) -> None:
-        """No command asks."""
+        """Add nothing: no command asks."""
 
     def exit_code(self, attempts: Iterable[Attempt]) -> int | None:
-        """The first that was not 0."""
+        """Return the first exit code that was not 0."""
         for attempt in attempts:
             if attempt.state is AttemptState.FAILED and attempt.exit_status:
                 return attempt.exit_status if 0 < attempt.exit_status < 256 else 1

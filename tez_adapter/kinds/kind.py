@@ -37,18 +37,18 @@ class Kind(Protocol):
         """Looks at what the job manager and the tasks will read of the settings. Raises ConfigError."""
 
     def sizes(self, reduces: int, conf: Configuration) -> list[ContainerSize]:
-        """What the tasks' containers ask for. Raises ConfigError."""
+        """Returns what the tasks' containers ask for. Raises ConfigError."""
 
     def master_memory_mb(self, tasks: int, conf: Configuration) -> int:
-        """Of the job manager. Raises ConfigError."""
+        """Returns the job manager's memory, MB. Raises ConfigError."""
 
     def plan(self, spec: JobSpec, conf: Configuration, splits: Sequence[dict[str, Any]]) -> DagSpec:
-        """The DAG that the machine runs. Raises ConfigError."""
+        """Returns the DAG that the machine runs. Raises ConfigError."""
 
     # ---- a task's start
 
     def launch(self, spec: JobSpec, around: TaskSurroundings) -> pb.ContainerLaunchContext:
-        """What all tasks' containers start with. Raises ConfigError."""
+        """Returns what all tasks' containers start with. Raises ConfigError."""
 
     def tell_apart(self, context: pb.ContainerLaunchContext, spec: JobSpec, attempt: AttemptId) -> None:
         """Adds what one task's container starts with."""
@@ -61,4 +61,4 @@ class Kind(Protocol):
     # ---- the end
 
     def exit_code(self, attempts: Iterable[Attempt]) -> int | None:
-        """The answer of the user's program; None: whether the job succeeded says all."""
+        """Returns the answer of the user's program; None: whether the job succeeded says all."""

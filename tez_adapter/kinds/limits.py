@@ -9,7 +9,7 @@ NEXT_PRIORITY = 20
 
 
 def opportunistic_share(conf: Configuration) -> float:
-    """0..1, of the first vertex's containers."""
+    """Return the share of the first vertex's containers that may be opportunistic, 0..1."""
     return conf.get_int("mapreduce.job.num-opportunistic-maps-percent", 0, minimum=0, maximum=100) / 100
 
 

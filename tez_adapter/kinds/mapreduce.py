@@ -80,7 +80,7 @@ class MapReduceKind:
         return context
 
     def tell_apart(self, context: pb.ContainerLaunchContext, spec: JobSpec, attempt: AttemptId) -> None:
-        """Nothing: a task process asks for its task."""
+        """Add nothing: a task process asks for its task."""
 
     def describe(
         self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
@@ -97,5 +97,5 @@ class MapReduceKind:
 
 
 def failures_max_percent(phase: str, conf: Configuration) -> int:
-    """Of the tasks of a phase, map or reduce, as many may fail for good."""
+    """Return the percentage of a phase's tasks, map or reduce, that may fail for good."""
     return conf.get_int(f"mapreduce.{phase}.failures.maxpercent", 0, minimum=0, maximum=100)

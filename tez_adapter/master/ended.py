@@ -33,7 +33,7 @@ class JobEnd:
     diagnostics: str
 
     def as_history(self) -> dict[str, Any]:
-        """What the last line of a history says of it."""
+        """Return what the last line of a history says of it."""
         return {
             "state": self.state.value,
             "diagnostics": self.diagnostics,
@@ -45,7 +45,7 @@ _SUCCESS: Final = JobEnd(JobState.SUCCEEDED, "")
 
 
 def note_end(staging: str, conf: Configuration, end: JobEnd) -> None:
-    """Blocking. The note appears whole or not at all. Raises StorageError."""
+    """Note the job's end. The note appears whole or not at all. Blocking. Raises StorageError."""
     if end == _SUCCESS:
         _write(f"{staging}/{_SUCCESS_FILE}", conf, b"")
     else:
@@ -54,7 +54,7 @@ def note_end(staging: str, conf: Configuration, end: JobEnd) -> None:
 
 
 def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
-    """Blocking. None where no attempt came to an end. Raises BadNote."""
+    """Read the noted end; None where no attempt came to an end. Blocking. Raises BadNote."""
     succeeded = f"{staging}/{_SUCCESS_FILE}"
     try:
         get_filesystem(succeeded, conf).status(succeeded)
@@ -74,13 +74,18 @@ def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
 
 
 def note_commit(staging: str, conf: Configuration, history: Iterable[dict[str, Any]]) -> None:
-    """Blocking. From here on the job's output is committed, by this attempt or the next; `history` is what it would
-    write of the job. The note appears whole or not at all. Raises StorageError."""
+    """Note that the commit begins: from here on this attempt or the next commits the output. Blocking.
+
+    `history`: what this attempt would write of the job. The note appears whole or not at all. Raises StorageError.
+    """
     _write(f"{staging}/{_COMMIT_FILE}", conf, json.dumps({"history": list(history)}).encode())
 
 
 def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | None:
-    """Blocking. The history that the attempt left which began to commit, None where none did. Raises BadNote."""
+    """Read the history that the attempt left which began to commit, None where none did. Blocking.
+
+    Raises BadNote.
+    """
     path = f"{staging}/{_COMMIT_FILE}"
     note = _read(path, conf)
     if note is None:

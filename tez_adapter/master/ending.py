@@ -68,7 +68,7 @@ class Ending:
     # ---- before the end
 
     async def former(self) -> JobEnd | None:
-        """Of the job, where a former attempt of its manager brought it to one. Raises BadNote."""
+        """Return the job's end, where a former attempt of its manager brought it to one. Raises BadNote."""
         return await asyncio.wrap_future(in_background(self._output.former_end))
 
     async def repeat(self, end: JobEnd) -> None:
@@ -78,7 +78,7 @@ class Ending:
         self.end = end
 
     async def prepare(self) -> None:
-        """The output's folder."""
+        """Prepare the output's folder."""
         self._setup = asyncio.wrap_future(in_background(self._output.setup))
         await self._note_failure(self._setup, "cannot prepare the output")
 
@@ -90,7 +90,7 @@ class Ending:
             self.end = JobEnd(JobState.FAILED, diagnostics)
 
     def dismiss(self, reason: str) -> None:
-        """This attempt is to end: because the application is over, or so that another attempt takes its place."""
+        """End this attempt: the application is over, or another attempt takes its place."""
         log.warning("told to end: %s", reason)
         if self._dismissal is None:
             self._dismissal = self._tasks.start(self._end_early(reason))
@@ -113,7 +113,7 @@ class Ending:
     # ---- the end
 
     async def conclude(self, heartbeats: "asyncio.Task[None]") -> None:
-        """When the machine has finished."""
+        """Conclude the job when the machine has finished."""
         if self.end.state is JobState.SUCCEEDED and not self._is_replaced:
             await self._until_surely_wanted(heartbeats)
         if self._is_replaced:

@@ -28,11 +28,14 @@ class Granted:
         self._news: list[ev.Event] = []
 
     def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
-        """To be told before anything that comes after it. Memory counts even where the answer names nothing."""
+        """Note the registration's answer, before anything that comes after it.
+
+        Memory counts even where the answer names nothing.
+        """
         self._news = [ev.ResourcesCounted(cores=pb.CPU in response.scheduler_resource_types)]
 
     def events(self, response: pb.AllocateResponse) -> Iterator[ev.Event]:
-        """In the order to be handled; a container's id is forgotten once its end has been handled."""
+        """Yield the events in the order to be handled; a container's id is forgotten once its end has been handled."""
         news, self._news = self._news, []
         yield from news
         if response.HasField("limit"):
@@ -55,7 +58,7 @@ class Granted:
             yield ev.ContainerAllocated(name, str(node_id), node_id.host, resource, allocated.priority.priority)
 
     def take(self, container: str) -> common.Container:
-        """What was granted, to be started now."""
+        """Take what was granted, to be started now."""
         return self._allocated.pop(container)
 
     def give_back(self, container: str) -> ContainerId:
@@ -63,7 +66,7 @@ class Granted:
         return self._ids[container]
 
     def find(self, container: str) -> ContainerId | None:
-        """None: it is over."""
+        """Return the container's id; None: it is over."""
         return self._ids.get(container)
 
     def id(self, container: str) -> ContainerId:

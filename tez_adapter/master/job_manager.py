@@ -254,7 +254,7 @@ class ApplicationMaster:
         return description
 
     def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]:
-        """Name of the output and where its shuffle service listens."""
+        """Return the name of the output and where its shuffle service listens."""
         port = self._nodes.shuffle_ports.get(NodeId.parse(node), 0)
         return self._record.attempt_name(attempt), host, port
 
@@ -283,7 +283,7 @@ class ApplicationMaster:
         return self._ending.end.diagnostics
 
     def notices(self) -> tuple[list[str], int]:
-        """The latest, and how many there were in all."""
+        """Return the latest notices, and how many there were in all."""
         return list(self._notices), self._notices_total
 
     # ---- parts

@@ -22,7 +22,7 @@ _OUTPUT = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
 
 def python_environment(python: str | None = None) -> dict[str, str]:
-    """Where this project, and by the user's wish the interpreter, are found on a node without a prepared process.
+    """Return where this project is found on a node without a prepared process, and the interpreter if given.
 
     A NodeManager of ours sets YAQ_PYTHON itself; naming another interpreter forces a cold start there.
     """
@@ -31,7 +31,7 @@ def python_environment(python: str | None = None) -> dict[str, str]:
 
 
 def configured_environment(conf: Configuration, key: str) -> dict[str, str]:
-    """NAME=value pairs, comma-separated; a comma in a value cannot be written, as in Hadoop."""
+    """Read NAME=value pairs, comma-separated; a comma in a value cannot be written, as in Hadoop."""
     found = {}
     for item in conf.get_list(key):
         name, equals, value = item.partition("=")
@@ -97,7 +97,7 @@ def _set(context: pb.ContainerLaunchContext, name: str, value: str) -> None:
 
 
 def url(uri: str) -> pb.URL:
-    """A URI in the parts that YARN sends; the port is -1 where there is none."""
+    """Split a URI into the parts that YARN sends; the port is -1 where there is none."""
     parts = urlsplit(uri)
     message = pb.URL(scheme=parts.scheme or "file", file=parts.path, port=parts.port or -1)
     if parts.hostname:

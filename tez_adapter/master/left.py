@@ -38,7 +38,7 @@ class WorkLeft:
         self._untold: list[ContainerId] = []
 
     def news(self) -> pb.JobLeft | None:
-        """For the ResourceManager, and from now on taken as told; None: nothing has changed since it was."""
+        """Return the news for the ResourceManager, from now on taken as told; None: nothing has changed since."""
         now = self._clock()
         self._untold += filter(None, map(self._id_of, self._machine.held.take_without_task()))
         if not self._untold and self._told is not None and now - self._told_at < _GOOD_FOR_S:
@@ -55,13 +55,13 @@ class WorkLeft:
         return message
 
     def forget(self) -> None:
-        """The ResourceManager may not have heard it."""
+        """Forget what was told: the ResourceManager may not have heard it."""
         self._told = None
         self._untold[:0] = self._without_task
         self._without_task = []
 
     def latest(self) -> pb.JobLeft:
-        """For a node."""
+        """Return what is left, for a node."""
         now = self._clock()
         if now - self._made_at >= _GOOD_FOR_S:
             self._make(now)

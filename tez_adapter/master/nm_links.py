@@ -96,12 +96,12 @@ class NodeLinks:
         self._schedule_flush()
 
     def ask(self, node: NodeId, container: ContainerId) -> None:
-        """Does it still wait there? No answer is as good as no."""
+        """Ask whether a container still waits there. No answer is as good as no."""
         self._node(node).questions.append(container)
         self._schedule_flush()
 
     def ask_services(self, node: NodeId) -> None:
-        """What its answer to a start says, without a start; one question at a time."""
+        """Ask what the node's answer to a start says, without a start; one question at a time."""
         record = self._node(node)
         if not record.is_asked:
             record.is_asked = True

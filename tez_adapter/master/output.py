@@ -43,7 +43,7 @@ class JobOutput:
         return self._spec.job_id
 
     def setup(self) -> None:
-        """What a former attempt of the job manager left half done is removed."""
+        """Set the output up; what a former attempt of the job manager left half done is removed."""
         if self._has_output:
             prepare(self._spec, self._conf, self._manager)
             found = committer(self._spec, self._conf)
@@ -51,7 +51,7 @@ class JobOutput:
             found.setup_job(is_first=self._manager == 1)
 
     def commit(self) -> None:
-        """_SUCCESS comes last."""
+        """Commit the output; _SUCCESS comes last."""
         if self._has_output:
             committer(self._spec, self._conf).commit_job()
 
@@ -60,8 +60,10 @@ class JobOutput:
             committer(self._spec, self._conf).abort_job()
 
     def commit_noted(self, history: Iterable[dict[str, Any]]) -> None:
-        """As `commit`, and whenever this process dies, the next attempt finishes it; `history` is written then. What
-        fails is noted before anything else happens, so that no attempt tries again what is being removed."""
+        """Commit as `commit` does; whenever this process dies, the next attempt finishes it, and writes `history` then.
+
+        A failure is noted before anything else happens. No attempt then tries again what is being removed.
+        """
         if not self._has_output:
             return
         note_commit(self._spec.staging, self._conf, history)
@@ -72,8 +74,10 @@ class JobOutput:
             raise
 
     def former_end(self) -> JobEnd | None:
-        """Of the job, where a former attempt of its manager brought it to one, or so far that this attempt does.
-        Raises BadNote."""
+        """Return the job's end, where a former attempt of its manager brought it to one. Raises BadNote.
+
+        If that attempt began to commit, this one finishes it.
+        """
         if self._manager == 1:
             return None
         end = noted_end(self._spec.staging, self._conf)
@@ -97,8 +101,10 @@ class JobOutput:
         return JobEnd(JobState.SUCCEEDED, "")
 
     def leave(self, history: Iterable[dict[str, Any]], end: JobEnd) -> None:
-        """The last before the ResourceManager is told: the job's history is written, its end noted for an attempt that
-        would come after."""
+        """Write the job's history and note its end, for an attempt that would come after.
+
+        It is the last step before the ResourceManager is told.
+        """
         try:
             write_history(self._conf, self._spec.application_id, history)
         except Exception:
@@ -109,7 +115,10 @@ class JobOutput:
             log.warning("another attempt would not know of the job's end: %s", error)
 
     def remove_staging(self) -> None:
-        """The last that is done. By the job file a client knows the folder for ours, and may remove it too."""
+        """Remove the staging folder: the last step of all.
+
+        By the job file a client knows the folder for ours, and may remove it too.
+        """
         try:
             files = get_filesystem(self._spec.staging, self._conf)
             for entry in files.list(self._spec.staging):

@@ -106,7 +106,7 @@ class OutputFeed:
         return made
 
     def merged(self, merge: int, name: str, size: int, requests: int, now: float) -> list[Decision]:
-        """The merge is done; its file has this name."""
+        """Note that the merge is done; its file has this name."""
         if self._scheduler is None:
             return []
         self._files[merge] = name
@@ -127,11 +127,11 @@ class OutputFeed:
         return self._announce([*found, *self._scheduler.tick(now)])
 
     def awaited(self, now: float) -> list[str]:
-        """Places whose outputs wait for a merger that is being started: to be asked whether it is there."""
+        """List places whose outputs wait for a merger that is being started: ask whether it is there."""
         return [place for place, since in self._awaited.items() if self._is_awaited(place, since, now)]
 
     def anomalies(self) -> list[str]:
-        """For the log; each is said once."""
+        """Take the anomalies for the log; each is said once."""
         if self._scheduler is None:
             return []
         taken, self._scheduler.anomalies = self._scheduler.anomalies, []
@@ -234,7 +234,7 @@ class OutputFeed:
     # ---- afterwards
 
     def summary(self) -> dict[str, Any]:
-        """What was decided and what it came to, for the job's history."""
+        """Return what was decided and what it came to, for the job's history."""
         tally = self._tally
         policy = self._policy or OFF
         states = list(self._scheduler.merges.values()) if self._scheduler is not None else []

@@ -67,7 +67,7 @@ class JobRecord:
         return attempt_name(self._spec.job_id, letter, attempt.task, attempt.number)
 
     def exit_code(self, state: JobState) -> int:
-        """What the user's program answers; else 0 for success, 1 for failure."""
+        """Return what the user's program answers; else 0 for success, 1 for failure."""
         code = KINDS[self._spec.kind].exit_code(self._attempts())
         if code is not None:
             return code
@@ -124,7 +124,7 @@ class JobRecord:
         diagnostics: str,
         shuffle: dict[str, Any] | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The lines of the history file; `shuffle` says what was decided about merging map outputs."""
+        """Yield the lines of the history file; `shuffle` says what was decided about merging map outputs."""
         spec = self._spec
         yield {
             "type": "job",

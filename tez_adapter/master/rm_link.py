@@ -50,17 +50,17 @@ class AskTable:
     sent: dict[Row, tuple[int, Resource]] = field(default_factory=dict)
 
     def allocated(self, priority: int) -> None:
-        """The scheduler lowered rows of this priority in its own way: tell them again."""
+        """Notes that the scheduler lowered rows of this priority in its own way: they are told again."""
         for row, (_, resource) in self.sent.items():
             if row[0] == priority:
                 self.sent[row] = (-1, resource)
 
     def forget(self) -> None:
-        """The ResourceManager knows nothing any more."""
+        """Forgets what was sent: the ResourceManager knows nothing any more."""
         self.sent.clear()
 
     def changes(self, wanted: list[Ask]) -> list[Ask]:
-        """The rows to send, and from now on taken as sent."""
+        """Returns the rows to send, and takes them as sent from now on."""
         rows = {_row(a): a for a in wanted}
         changed = [a for row, a in rows.items() if self.sent.get(row) != (a.count, a.resource)]
         gone = [
@@ -133,11 +133,11 @@ class ResourceManagerLink:
         return response
 
     def wake(self) -> None:
-        """Something changed that the ResourceManager should know."""
+        """Sends a heartbeat soon: something changed that the ResourceManager should know."""
         self._wake.set()
 
     def wake_if_changed(self, wanted: tuple[int, ...]) -> None:
-        """Called with the machine's short form of its asks after every event."""
+        """Wakes the link if more is asked for. Called with the machine's short form of its asks after every event."""
         grown = len(wanted) != len(self._wanted) or any(w > b for w, b in zip(wanted, self._wanted, strict=True))
         self._wanted = wanted
         if grown:
@@ -146,7 +146,7 @@ class ResourceManagerLink:
             self.wake()
 
     def expect_news(self) -> None:
-        """Something will come soon: look often again."""
+        """Looks often again: something will come soon."""
         self._active_at = asyncio.get_running_loop().time()
 
     def release(self, container: ContainerId) -> None:
@@ -168,7 +168,10 @@ class ResourceManagerLink:
         )
 
     async def run(self) -> None:
-        """Heartbeats until cancelled. RemoteException: this attempt is no longer wanted; RpcError: no answer."""
+        """Sends heartbeats until cancelled.
+
+        Raises RemoteException when this attempt is no longer wanted, RpcError when nothing answers.
+        """
         self.expect_news()
         self._answered_at = self._answered_at or self._active_at
         while True:
@@ -244,7 +247,7 @@ class ResourceManagerLink:
                 pause_s = min(0.1, pause_s * 2)
 
     def silent_s(self) -> float:
-        """How long ago the ResourceManager last answered."""
+        """Returns how long ago the ResourceManager last answered, s."""
         return asyncio.get_running_loop().time() - self._answered_at
 
     async def hear(self, within_s: float) -> None:
@@ -258,7 +261,7 @@ class ResourceManagerLink:
 
 
 async def application_is_over(conf: Configuration, application_id: ApplicationId, user: str) -> bool:
-    """Whether the ResourceManager has closed the application; False when it does not answer in time."""
+    """Returns whether the ResourceManager has closed the application; False when it does not answer in time."""
     client = RpcClient(*conf.get_address("yarn.resourcemanager.address"), user=user, connect_retries=NO_RETRY)
     request = pb.GetApplicationReportRequest(application_id=convert.application_id_pb(application_id))
     try:

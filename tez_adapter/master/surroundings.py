@@ -30,14 +30,14 @@ def token_of(credentials: Credentials, kind: str, name: str) -> Token:
 
 
 def job_server(credentials: Credentials, environ: Mapping[str, str]) -> RpcServer:
-    """For its tasks and clients, who show the job's token; not listening yet. Raises CannotStart."""
+    """Makes the server for the job's tasks and clients, who show its token; not listening yet. Raises CannotStart."""
     tokens = JobTokenSecrets(secrets.token_bytes)
     tokens.add(token_of(credentials, JobTokenSecrets.kind, "job token"))
     return RpcServer(name="job manager", host=environ.get("NM_HOST", "127.0.0.1"), token_secrets=tokens)
 
 
 def scheduler_address(conf: Configuration, environ: Mapping[str, str]) -> tuple[str, int]:
-    """Of the proxy at this node, where there is one: the token is good there alone."""
+    """Returns the address of the proxy at this node, where there is one: the token is good there alone."""
     proxy = environ.get("YAQ_SCHEDULER_ADDRESS")
     if proxy is None:
         return conf.get_address("yarn.resourcemanager.scheduler.address")

@@ -32,7 +32,7 @@ class TaskLaunch:
         self._context.tokens = Credentials(kept, dict(credentials.secrets)).write()
 
     def merger_context(self) -> pb.ContainerLaunchContext:
-        """Of a merger of the job's own: the tasks' settings and credentials without their files."""
+        """Return the context of a merger of the job's own: the tasks' settings and credentials without their files."""
         environment = python_environment(self._conf.get("yaq.job.python")) | dict(self._spec.environment)
         resources = [resource for resource in self._spec.resources if resource.name == JOB_FILE]
         context = python_context(MERGER_ENTRY, ["{}:{}".format(*self._umbilical)], resources, environment)
@@ -40,7 +40,10 @@ class TaskLaunch:
         return context
 
     def context(self, attempt: AttemptId, left: pb.JobLeft) -> pb.ContainerLaunchContext:
-        """`left`: what is left of the job, for a node whose ResourceManager does not tell it."""
+        """Return a task's context.
+
+        `left`: what is left of the job, for a node whose ResourceManager does not tell it.
+        """
         context = pb.ContainerLaunchContext()
         context.CopyFrom(self._context)
         context.yaq_left.CopyFrom(left)

@@ -89,7 +89,7 @@ class Umbilical:
             waiting.set_result(response)
 
     def outputs_may_have_changed(self) -> None:
-        """Called after every event: wakes the reduces that wait for map outputs when there is news."""
+        """Wake the reduces that wait for map outputs when there is news. Called after every event."""
         seen = sum(len(self._outputs(v.index)) for v in self._job.machine.vertices)
         if seen != self._outputs_seen:
             self._outputs_seen = seen

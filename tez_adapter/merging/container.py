@@ -42,7 +42,7 @@ _CONNECTIONS_MAX: Final = 16
 
 
 def merger_settings(conf: Configuration) -> MergerSettings:
-    """Of a merger in a container as large as a map's. Raises ConfigError."""
+    """Return the settings of a merger in a container as large as a map's. Raises ConfigError."""
     return MergerSettings(
         own_budget(conf, task_size("map", conf).resource.memory_mb),
         running_max=conf.get_int("yaq.riffle.merger.merges-max", 2, minimum=1, maximum=64),
@@ -83,7 +83,7 @@ async def _ask(manager: tuple[str, int], spec: JobSpec, token: Token, container:
 
 
 def main(argv: list[str]) -> int:
-    """argv: the job manager's host:port."""
+    """Run the merger of the job whose manager listens at `argv[0]`, host:port."""
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )

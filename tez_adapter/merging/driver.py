@@ -122,8 +122,10 @@ class Merging:
         folder: str | None,
         **more: Any,
     ) -> "Merging | None":
-        """None where nothing is merged: reduces are told of outputs as maps end. `server`: of the job's tasks;
-        `perform` carries out what is decided of containers. Raises ConfigError."""
+        """Make the job's merging; None where nothing is merged: reduces are told of outputs as maps end.
+
+        `server`: of the job's tasks. `perform` carries out what is decided of containers. Raises ConfigError.
+        """
         if not spec.reduces or not conf.get_bool(ENABLED_KEY):
             return None
         if machine.vertices[0].spec.failures_max_percent:
@@ -141,7 +143,7 @@ class Merging:
     # ---- mergers of the job's own
 
     def handle(self, event: ev.Event) -> bool:
-        """Whether the event concerned these alone."""
+        """Handle an event that may concern the job's own mergers. Returns whether it concerned these alone."""
         return self._own is not None and self._own.handle(event)
 
     def asks(self) -> list[Ask]:
@@ -153,7 +155,7 @@ class Merging:
         return () if self._own is None else (self._own.wanted,)
 
     def end(self) -> None:
-        """The job is over."""
+        """End merging: the job is over."""
         if self._own is not None:
             self._own.end()
 
@@ -279,7 +281,10 @@ class Merging:
 
 
 def own_mergers_of(conf: Configuration, machine: JobMachine, wait_s: float) -> OwnMergers:
-    """In containers as large as a map's, which the cluster gives or the job could not run. Raises ConfigError."""
+    """Make mergers in containers as large as a map's, which the cluster gives or the job could not run.
+
+    Raises ConfigError.
+    """
     of_map = machine.vertices[0].spec.resource
     own = OwnMergers(Resource(of_map.memory_mb, of_map.vcores), wait_s=wait_s)
     if not own_budget(conf, of_map.memory_mb):

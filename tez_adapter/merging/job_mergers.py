@@ -53,14 +53,14 @@ class JobMergers:
         return self._own.known()
 
     def want(self, count: int, machine: JobMachine) -> None:
-        """The machine gives containers back for them where the cluster has no other room."""
+        """Asks for so many mergers. The machine gives containers back for them where the cluster has no other room."""
         more = self._own.want(count)
         if more:
             machine.held.to_lend += more
             log.info("no node has a merger: the job runs up to %d in containers of its own", count)
 
     def handle(self, event: ev.Event) -> bool:
-        """Whether the event was theirs alone."""
+        """Handles an event. Returns whether it was theirs alone."""
         decisions = self._own.handle(event)
         if decisions is None:
             return False

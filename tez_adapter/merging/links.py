@@ -98,7 +98,7 @@ class MergerLinks:
         task.add_done_callback(lambda _: self._merges.pop(decision.merge, None))
 
     def cancel(self, decisions: list[CancelMerge]) -> None:
-        """One call for each merger."""
+        """Cancel these merges, with one call for each merger."""
         per_merger: dict[tuple[str, int], list[int]] = {}
         for decision in decisions:
             task, address = self._merges.pop(decision.merge, (None, None))

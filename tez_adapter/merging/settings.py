@@ -53,7 +53,7 @@ class MergeSettings:
     own_wait_s: float = 10.0
 
     def for_shared(self) -> "MergeSettings":
-        """All outputs are in one place there, and their merges wait with the mergers, whose queues tell."""
+        """Returns the settings for outputs on HDFS: all are in one place, and merges wait with the mergers."""
         disk = replace(self.disk, request_s=self.request_s)
         return replace(self, outstanding=self.outstanding * _SHARED_OUTSTANDING, disk=disk)
 
@@ -81,29 +81,35 @@ class MergeSettings:
         )
 
     def disk_of(self, tried: Collection[DiskFacts]) -> DiskShape:
-        """As the configuration says, else as the middle one of these nodes' disks does, else as this node's may do."""
+        """Returns the disk as the configuration says, else as the middle one of these nodes' disks does.
+
+        Without either it is as this node's may do.
+        """
         return KnownDisk(self.disk, self.told).tried(tried)
 
 
 def check_merging(conf: Configuration) -> None:
-    """Also while merging is off: a misspelt setting shall not wait for who turns it on. Raises ConfigError."""
+    """Checks the settings, also while merging is off: a misspelt one shall not show only later. Raises ConfigError."""
     conf.get_bool(ENABLED_KEY)
     MergeSettings.read(conf)
 
 
 def on_hdfs(conf: Configuration) -> bool:
-    """Whether a job's map outputs are files on HDFS. Raises ConfigError."""
+    """Returns whether a job's map outputs are files on HDFS. Raises ConfigError."""
     return conf.get_choice(STORAGE_KEY, ("local", "hdfs"), "local") == "hdfs"
 
 
 def own_budget(conf: Configuration, memory_mb: int) -> int:
-    """Memory for the merges of a merger in a container of this size, bytes; 0: it has no room. Raises ConfigError."""
+    """Returns the memory for the merges of a merger in a container of this size, bytes. Raises ConfigError.
+
+    0: it has no room.
+    """
     budget = min(conf.get_size_bytes("yaq.riffle.merger.memory", 512 << 20, minimum=1), (memory_mb << 20) - _PROCESSES)
     return budget if budget >= _BUDGET_MIN else 0
 
 
 def unmerged_summary(spec: JobSpec, conf: Configuration) -> dict[str, Any] | None:
-    """For the history of a MapReduce job whose job manager merges nothing; None of another. Raises ConfigError."""
+    """Says for the history why a MapReduce job's manager merges nothing; None of another job. Raises ConfigError."""
     if spec.reduces > 0 and conf.get_bool(ENABLED_KEY):
         return None
     reason = f"{ENABLED_KEY} is false" if spec.reduces > 0 else "the job has no reduces, so nobody reads parts of them"

@@ -41,7 +41,7 @@ class SharedMergers:
         self.done: dict[Address, int] = {}
 
     async def take(self) -> Address:
-        """Where the next merge goes; give it back with `ended` or `failed`. Raises NoMerger."""
+        """Return where the next merge goes; give it back with `ended` or `failed`. Raises NoMerger."""
         async with self._turn:
             while True:
                 while candidates := self._choice.candidates(self._known(), self._clock()):
@@ -62,7 +62,7 @@ class SharedMergers:
             self.done[address] = self.done.get(address, 0) + 1
 
     def failed(self, address: Address) -> None:
-        """It is not there, or cannot reach HDFS."""
+        """Note that the merger is not there, or cannot reach HDFS."""
         self._choice.failed(address, self._clock())
 
     async def _queue(self, address: Address) -> int | None:

@@ -29,20 +29,23 @@ _FOLDER_POLL_S: Final = 0.1
 
 
 def shared_root(spec: JobSpec, conf: Configuration) -> str | None:
-    """The folder of all map outputs of a job that has them on HDFS, in its staging folder; None for any other."""
+    """Return the folder of all map outputs of a job that has them on HDFS; None for any other.
+
+    It lies in the job's staging folder.
+    """
     if not spec.reduces or not on_hdfs(conf):
         return None
     return f"{spec.staging}/{_FOLDER}"
 
 
 def shared_folder(spec: JobSpec, conf: Configuration, manager: int) -> str | None:
-    """The folder of those that this job's `manager`th job manager sees, counted from 1."""
+    """Return the folder of those that this job's `manager`th job manager sees, counted from 1."""
     root = shared_root(spec, conf)
     return None if root is None else f"{root}/{manager}"
 
 
 def prepare(spec: JobSpec, conf: Configuration, manager: int) -> None:
-    """The job manager's folder is there, and no other's. Blocking. Raises StorageError."""
+    """Make the job manager's folder, and remove those of others. Blocking. Raises StorageError."""
     root, own = shared_root(spec, conf), shared_folder(spec, conf, manager)
     if root is None or own is None:
         return
@@ -62,7 +65,7 @@ def _checksum(descriptor: int, segment: IndexEntry) -> int:
 
 
 def publish_output(attempt: TaskAttempt) -> None:
-    """A finished map's output goes from its container to HDFS, if that is where the job has them. StorageError."""
+    """Bring a finished map's output to HDFS, if that is where the job has them. Raises StorageError."""
     folder = os.environ.get(SHARED_FOLDER)
     if folder is None:
         return

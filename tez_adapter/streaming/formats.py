@@ -41,8 +41,10 @@ def pair_reader(written: StreamFormat, fields: Fields) -> PairReader:
 def input_block(
     read: StreamFormat, offsets: Callable[[], Sequence[int]], lines: Sequence[bytes], separator: bytes | None
 ) -> bytes:
-    """Records of a file as a mapper reads them; lines of text have their offsets in front where there is a
-    separator."""
+    """Write records of a file as a mapper reads them.
+
+    Lines of text have their offsets in front where there is a separator.
+    """
     if read is StreamFormat.TEXT:
         if separator is not None:
             lines = [b"%d%s%s" % (offset, separator, line) for offset, line in zip(offsets(), lines, strict=True)]
@@ -55,7 +57,7 @@ def input_block(
 
 
 def pairs_block(held: StreamFormat, read: StreamFormat, columns: Columns, separator: bytes) -> bytes | memoryview:
-    """Pairs that a mapper wrote in one format as a reducer and a combiner read them in another."""
+    """Write pairs that a mapper wrote in one format as a reducer and a combiner read them in another."""
     if read is StreamFormat.TEXT:
         return join_lines(columns, separator)
     made = _items(held, read)
@@ -63,7 +65,7 @@ def pairs_block(held: StreamFormat, read: StreamFormat, columns: Columns, separa
 
 
 def output_lines(written: StreamFormat, columns: Columns, separator: bytes) -> bytes | memoryview:
-    """Pairs as lines of an output file."""
+    """Write pairs as lines of an output file."""
     if written is StreamFormat.TEXT:
         return join_lines(columns, separator)
     text = shown_text(written)
@@ -71,7 +73,10 @@ def output_lines(written: StreamFormat, columns: Columns, separator: bytes) -> b
 
 
 def shown_text(written: StreamFormat) -> Callable[[bytes], bytes]:
-    """How Hadoop writes a key or value of this format as text. Raises BadRecord for what has no text."""
+    """Return what writes a key or value of this format as text, as Hadoop does.
+
+    It raises BadRecord for what has no text.
+    """
     if written is StreamFormat.TEXT:
         return bytes
     return shown if written is StreamFormat.TYPED else lambda item: item.hex(" ").encode()

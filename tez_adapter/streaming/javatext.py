@@ -14,7 +14,7 @@ _DECIMAL_BELOW = 1e7
 
 
 def valid_utf8(data: bytes) -> bytes:
-    """The bytes as a Java string would write them again: what is no UTF-8 becomes U+FFFD."""
+    """Return the bytes as a Java string would write them again: what is no UTF-8 becomes U+FFFD."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -23,7 +23,10 @@ def valid_utf8(data: bytes) -> bytes:
 
 
 def float_text(value: "np.floating[Any]") -> str:
-    """Of Double.toString and Float.toString, whose digits are the fewest that tell the number (Java 19 and later)."""
+    """Write a number as Double.toString and Float.toString do.
+
+    Their digits are the fewest that tell the number (Java 19 and later).
+    """
     number = float(value)
     if math.isnan(number):
         return "NaN"

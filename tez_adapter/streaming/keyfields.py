@@ -72,12 +72,14 @@ class KeyFields:
 
     @classmethod
     def first(cls, count: int, separator: bytes = b"\t") -> "KeyFields":
-        """The first fields (num.key.fields.for.partition)."""
+        """Takes the first `count` fields (num.key.fields.for.partition)."""
         return cls((KeySpec(end_field=count),) if count > 0 else (), separator, count > 0)
 
     def ranges(self, key: bytes) -> Iterator[tuple[KeySpec, int, int]]:
-        """Of each specification the first byte, -1 where the key does not reach so far, and the end, which may lie
-        before it."""
+        """Yields of each specification the first byte and the end, which may lie before it.
+
+        The first byte is -1 where the key does not reach so far.
+        """
         lengths = self._lengths(key) if self.has_keys else [len(key)]
         for spec in self.specs:
             yield spec, self._start(key, lengths, spec), self._end(key, lengths, spec)
@@ -134,8 +136,10 @@ def _key(text: str) -> KeySpec:
 
 
 def key_field_partitioner(fields: KeyFields, shown: Callable[[bytes], bytes] = bytes) -> KeyPartitioner:
-    """Hadoop's: by the bytes of the fields; without any specification by Java's hash of the key as a string. `shown`
-    gives a key as text."""
+    """Makes Hadoop's partitioner: by the bytes of the fields. `shown` gives a key as text.
+
+    Without any specification it parts by Java's hash of the key as a string.
+    """
     part = _partition_of(fields)
     return KeyPartitioner(lambda key, partitions: part(shown(key), partitions))
 
@@ -170,7 +174,7 @@ def _part(code: int, partitions: int) -> int:
 
 
 def sort_code(fields: KeyFields, key: bytes) -> bytes:
-    """Bytes that compare as the keys do."""
+    """Returns bytes that compare as the keys do."""
     codes = []
     for spec, start, end in fields.ranges(key):
         code = b"\0" if start < 0 else _number(key, start, end) if spec.is_numeric else _text(key, start, end)
@@ -229,7 +233,7 @@ class KeyOrder:
 
 
 def plain_keys(data: U8, offsets: I64) -> tuple[U8, I64]:
-    """Keys without their codes: the last bytes of each tell how long that is."""
+    """Returns the keys without their codes: the last bytes of each tell how long that is."""
     if len(offsets) <= 1:
         return data, offsets
     ends = offsets[1:] - _LENGTH_BYTES

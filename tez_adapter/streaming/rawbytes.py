@@ -18,7 +18,7 @@ class RawBytesReader:
         self._needed = _LENGTH.size
 
     def feed(self, piece: bytes) -> Columns:
-        """The pairs that end in this piece. Raises BadRecord."""
+        """Return the pairs that end in this piece. Raises BadRecord."""
         self._data += piece
         if len(self._data) < self._needed:
             return Columns.empty()
@@ -36,7 +36,7 @@ class RawBytesReader:
         return _pairs(held)
 
     def finish(self) -> Columns:
-        """No pair; raises BadRecord where the stream ends within one."""
+        """Return no pair. Raises BadRecord where the stream ends within one."""
         if self._data:
             raise BadRecord("the output ends within a key or value, or after a key: raw bytes come in pairs")
         return Columns.empty()

@@ -14,12 +14,12 @@ _WORD = re.compile(r"""'([^']*)'?|"([^"]*)"?|([^ '"]+)""", re.DOTALL)
 
 
 def split_command(command: str) -> list[str]:
-    """The words of a command; empty ones do not count."""
+    """Split a command into words; empty ones do not count."""
     return [word for match in _WORD.finditer(command) if (word := next(filter(None, match.groups()), ""))]
 
 
 def executable(program: str, path: str) -> str | None:
-    """Where the program lies by the child's PATH (Popen would look along ours)."""
+    """Find the program by the child's PATH (Popen would look along ours)."""
     if "/" in program:
         return None
     for folder in path.split(":"):

@@ -71,8 +71,10 @@ class ScriptPipe:
             ) from None
 
     def output(self, blocks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-        """Pieces of what it writes, while the blocks are fed to it. Raises ScriptFailed, JobError for what it reports,
-        and whatever the blocks raise."""
+        """Yield pieces of what it writes, while the blocks are fed to it.
+
+        Raises ScriptFailed, JobError for what it reports, and whatever the blocks raise.
+        """
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
         feeder = self._beside("feeder", lambda: self._feed(stdin, iter(blocks)))

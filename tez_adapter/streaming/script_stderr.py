@@ -43,7 +43,7 @@ class StderrReader:
             self._write(self._heard(self._rest))
 
     def tail(self) -> str:
-        """Its last lines, for a message."""
+        """Returns its last lines, for a message."""
         return "\n".join(self._tail)
 
     def _take(self, piece: bytes) -> None:

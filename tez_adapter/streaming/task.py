@@ -209,8 +209,11 @@ def _combine(
 
 
 def script_environment(attempt: TaskAttempt, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """The container's environment, the job's configuration with names made fit, and who the task is; what had another
-    name in former Hadoops, under that as well. Of keys that the job has not changed there are those of MapReduce."""
+    """Returns the container's environment, the job's configuration with names made fit, and who the task is.
+
+    What had another name in former Hadoops is there under that as well. Of keys that the job has not changed there are
+    those of MapReduce.
+    """
     kind = "m" if attempt.is_map else "r"
     own = {
         "mapreduce.job.id": attempt.spec.job_id,

@@ -136,7 +136,7 @@ class TypedBytesReader:
         self._ends: list[int] = []
 
     def feed(self, piece: bytes) -> Columns:
-        """The pairs that end in this piece. Raises BadRecord."""
+        """Return the pairs that end in this piece. Raises BadRecord."""
         self._data += piece
         if len(self._data) < self._extent.needed:
             return Columns.empty()
@@ -148,7 +148,7 @@ class TypedBytesReader:
         return self._taken()
 
     def finish(self) -> Columns:
-        """No pair; raises BadRecord where the stream ends within one."""
+        """Return no pair. Raises BadRecord where the stream ends within one."""
         if self._data:
             raise BadRecord("the output ends within a key or value, or after a key: typed bytes come in pairs")
         return Columns.empty()
@@ -185,7 +185,7 @@ def _plain_ends(data: bytearray, at: int, ends: list[int]) -> int:
 
 
 def pairs_of(data: bytes, bounds: list[int]) -> Columns:
-    """Keys and values by turns, from one bound to the next."""
+    """Cut keys and values by turns, from one bound to the next."""
     if len(bounds) == 1:
         return Columns.empty()
     items = binary_array(np.frombuffer(data, dtype=np.uint8), np.array(bounds, dtype=np.int64))
@@ -205,7 +205,7 @@ class _Value:
 
 
 def shown(data: bytes) -> bytes:
-    """Text of whole typed bytes, as Java's objects of them write it. Raises BadRecord."""
+    """Return the text of whole typed bytes, as Java's objects of them write it. Raises BadRecord."""
     return _Reading(data).value().text
 
 

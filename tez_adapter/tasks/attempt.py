@@ -73,7 +73,7 @@ class TaskAttempt:
             self.progress = progress
 
     def end_phase(self, name: str) -> None:
-        """What has happened since the last call was this phase."""
+        """Note that what has happened since the last call was this phase."""
         now = time.monotonic()
         self._phases[name] = int((now - self._phase_started) * 1000)
         self._phase_started = now
@@ -82,11 +82,11 @@ class TaskAttempt:
         return [pb.Phase(name=name, ms=ms) for name, ms in self._phases.items()]
 
     def notes(self) -> tuple[str, ...]:
-        """What was odd about its input, and no error."""
+        """Return what was odd about its input, and no error."""
         return storage_notes()[self._notes_before :]
 
     def counter_messages(self) -> list[pb.Counter]:
-        """Every counter with its value so far. Raises JobError for a value that cannot be one."""
+        """Return every counter with its value so far. Raises JobError for a value that cannot be one."""
         found = {(cell.group, cell.name): cell.value for cell in list(self.counters)}
         for scheme, total in storage_statistics().items():
             used = total.since(self._storage_before.get(scheme))
@@ -99,18 +99,21 @@ class TaskAttempt:
         return [_counter(group, name, value) for (group, name), value in sorted(found.items())]
 
     def local_folders(self) -> list[Path]:
-        """The application's folders on this node's disks."""
+        """List the application's folders on this node's disks."""
         return [Path(p) for p in os.environ.get("LOCAL_DIRS", str(self.work_folder)).split(",") if p]
 
     def output_folder(self) -> Path:
-        """Where its map output goes: the shuffle service looks there. On its way to HDFS, a folder of its own."""
+        """Return where its map output goes: the shuffle service looks there.
+
+        Output on its way to HDFS has a folder of its own.
+        """
         if SHARED_FOLDER in os.environ:
             return self.work_folder / "output" / self.name
         folders = self.local_folders()
         return folders[self.index % len(folders)] / "output" / self.name
 
     def sort_bytes(self) -> int:
-        """Memory for sorting and merging: as configured, at most half of what the container has."""
+        """Return the memory for sorting and merging: as configured, at most half of what the container has."""
         kind = "map" if self.is_map else "reduce"
         container_mb = self.conf.get_int(f"mapreduce.{kind}.memory.mb", 1024, minimum=1)
         return min(sort_mb(self.conf), max(1, container_mb // 2)) << 20

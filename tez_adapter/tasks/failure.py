@@ -55,7 +55,10 @@ def describe_failure(attempt: TaskAttempt, error: BaseException) -> Failure:
 
 
 def describe_death(attempt: TaskAttempt, code: int) -> Failure:
-    """Of an attempt whose process ended by itself, with this exit status, or by a signal, whose number is negative."""
+    """Describe the end of an attempt whose process ended by itself. `code`: its exit status.
+
+    A negative one is the number of the signal that ended it.
+    """
     if code < 0:
         what = f"was killed by signal {-code}{_named(-code)}"
     else:

@@ -113,14 +113,14 @@ def end_by(number: signal.Signals) -> NoReturn:
 
 
 def die_with(parent: int) -> None:
-    """This process is killed when its parent is gone; at once where that has happened already."""
+    """Have this process killed when its parent is gone; at once where that has happened already."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
-    """From now on processes below this one become its children when their parents are gone."""
+    """Adopt processes below this one when their parents are gone, from now on."""
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -161,8 +161,11 @@ def _has_children() -> bool:
 
 
 def end_copy() -> None:
-    """In a process that the child's program has forked, end it as the process that it is: it has come back to where
-    the child is at work, whose files and connections are not its own. Anywhere else, nothing."""
+    """End the process if the child's program has forked it; anywhere else, do nothing.
+
+    Such a copy has come back to where the child is at work, whose files and connections are not its own. It ends as the
+    process that it is.
+    """
     if not _child or os.getpid() == _child:
         return
     error = sys.exception()
@@ -184,7 +187,7 @@ def end_copy() -> None:
 
 @contextmanager
 def or_undo(undo: Callable[[], None]) -> Iterator[None]:
-    """What the context has begun is undone where it fails; not by a copy of this process."""
+    """Undo what the context has begun where it fails; not in a copy of this process."""
     try:
         yield
         end_copy()
@@ -195,7 +198,7 @@ def or_undo(undo: Callable[[], None]) -> Iterator[None]:
 
 
 def has_threads() -> bool:
-    """Whether the program has started threads that an interpreter would wait for at its end."""
+    """Return whether the program has started threads that an interpreter would wait for at its end."""
     return any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate())
 
 

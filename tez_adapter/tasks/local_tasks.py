@@ -110,8 +110,11 @@ class LocalTasks:
         self._has_ended = True
 
     def run(self, task: LocalTask) -> Ended:
-        """How the task's process ended. Raises JobError where there is nobody any more to start it. Where the wait for
-        it is interrupted there are no tasks afterwards."""
+        """Run the task and return how its process ended.
+
+        Raises JobError where there is nobody any more to start it. Where the wait for it is interrupted there are no
+        tasks afterwards.
+        """
         try:
             _send(self._ours, pickle.dumps(task))
             answer = _receive(self._ours)

@@ -39,12 +39,12 @@ def task_context(attempt: TaskAttempt, phase: str, split: InputSplit | None = No
 
 
 def read_from(context: TaskContext, part: FileRange) -> None:
-    """The records that follow are of this piece of a file."""
+    """Note that the records that follow are of this piece of a file."""
     context.input_path, context.input_start, context.input_length = part.path, part.start, part.length
 
 
 def run_map(attempt: TaskAttempt, job_class: type[Job], params: dict[str, Any]) -> PartFile | None:
-    """The task; returns the output file to commit for a job without reduces."""
+    """Run the task; return the output file to commit for a job without reduces."""
     split = split_of(attempt)
     job = job_class(params, attempt.counters, task_context(attempt, MAP, split))
     reader = open_reader(job.input_format, split, attempt.conf)

@@ -47,7 +47,7 @@ def outcome_of(attempt: TaskAttempt, work: Callable[[], TaskFiles | None], may_c
 
 
 def told_by(outcome: bytes) -> Told | None:
-    """None: nobody wants the attempt any more."""
+    """Read what the job manager is to be told; None: nobody wants the attempt any more."""
     kind, message = outcome[:1], outcome[1:]
     if kind == _DONE:
         return pb.TaskDoneRequest.FromString(message)

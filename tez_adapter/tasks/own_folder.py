@@ -14,12 +14,12 @@ _PREFIX: Final = "task-"
 
 
 def own_folder(base: Path, attempt: str) -> Path:
-    """Where the attempt works; there is nothing yet."""
+    """Return where the attempt works; there is nothing yet."""
     return base / f"{_PREFIX}{attempt}"
 
 
 def make(folder: Path, base: Path | None) -> None:
-    """With what `base` has. Raises OSError."""
+    """Make the folder, with what `base` has. Raises OSError."""
     folder.mkdir()
     if base is not None:
         _link_all(folder, base)

@@ -23,7 +23,7 @@ def refuse_no_pairs(function: str, error: Exception, file: str) -> None:
 
 
 def is_raised_in(error: BaseException, file: str) -> bool:
-    """Whether the exception comes from this source file itself, and not from what it called."""
+    """Returns whether the exception comes from this source file itself, and not from what it called."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -31,7 +31,10 @@ def is_raised_in(error: BaseException, file: str) -> bool:
 
 
 def looked_at(pairs: Iterator[Pair], function: str) -> Iterator[Pair]:
-    """The same pairs. JobError where the first of them is none: to look at each would take as long as to count it."""
+    """Returns the same pairs. Raises JobError where the first of them is none.
+
+    To look at each would take as long as to count it.
+    """
     for first in pairs:
         if isinstance(first, _NO_PAIRS):
             shown = repr(first)

@@ -9,7 +9,10 @@ _BYTES_TAG = encode_key(b"")[0]
 
 
 def raw_block(columns: Columns) -> bytes | None:
-    """Key and value bytes of each record in turn; None unless all keys are bytes of one length, and all values."""
+    """Return key and value bytes of each record in turn.
+
+    None unless all keys are bytes of one length, and all values.
+    """
     count = len(columns)
     key_width, value_width = common_width(columns.key_offsets), common_width(columns.value_offsets)
     if not count or not key_width or not value_width:

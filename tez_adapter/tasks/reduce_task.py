@@ -27,7 +27,7 @@ _GROUPS_PER_MOVE = 1024
 def run_reduce(
     attempt: TaskAttempt, job_class: type[Job], params: dict[str, Any], client: BlockingRpcClient, secret: bytes
 ) -> PartFile:
-    """The task; returns its output file to commit."""
+    """Run the task; return its output file to commit."""
     return reduce_from(
         attempt, job_class, params, attempt.work_folder, lambda sink: fetch_all(attempt, sink, client, secret)
     )
@@ -40,7 +40,7 @@ def reduce_from(
     folder: Path,
     fetch: Callable[[ReduceInput], None],
 ) -> PartFile:
-    """The task with its input from wherever `fetch` gets it; what memory does not hold goes to `folder`."""
+    """Run the task with its input from wherever `fetch` gets it; what memory does not hold goes to `folder`."""
     with ReduceInput(
         folder, memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
     ) as source:

@@ -103,13 +103,13 @@ def _notes(job_class: type[Job], conf: Configuration) -> tuple[str, ...]:
 
 
 def is_given(conf: Configuration, key: str) -> bool:
-    """On the command line, not by a file."""
+    """Return whether the key is set on the command line, not by a file."""
     origin = conf.origin(key)
     return origin is not None and origin.file is None and not origin.is_default
 
 
 def texts(conf: Configuration) -> Mapping[str, str]:
-    """Every changed key with its value: where a job's options come from."""
+    """Return every changed key with its value: where a job's options come from."""
     values = {key: conf.get(key) for key in conf.changed_keys()}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -133,7 +133,7 @@ def _importable(path: str) -> None:
 
 
 def add_import_path(path: Path) -> None:
-    """A .py file makes its folder importable, an archive (or unpacked folder) itself."""
+    """Make a .py file's folder importable, an archive (or unpacked folder) itself."""
     entry = str((path.parent if path.suffix == ".py" else path).resolve())
     if entry not in sys.path:
         sys.path.insert(0, entry)
@@ -142,7 +142,10 @@ def add_import_path(path: Path) -> None:
 def sample_boundaries(
     script: CheckedScript, splits: Sequence[InputSplit], partitions: int, conf: Configuration
 ) -> list[bytes]:
-    """Encoded keys that divide the map output's keys into equal parts, from the first records of some splits."""
+    """Return encoded keys that divide the map output's keys into equal parts.
+
+    They are found from the first records of some splits.
+    """
     from tez_adapter.data import boundaries_from_sample
 
     wanted = conf.get_int(SAMPLE_KEY, 20_000, minimum=1)

@@ -46,7 +46,7 @@ class SharedImports:
         self._is_loaded = not is_on
 
     def load(self) -> None:
-        """In the process that forks, before a task."""
+        """Load the libraries, in the process that forks, before a task."""
         if self._fit is None or self._is_loaded:
             return
         self._is_loaded = True
@@ -61,17 +61,17 @@ class SharedImports:
             sys.path[:] = before
 
     def try_out(self, script: Path) -> None:
-        """In a task, before its program is loaded."""
+        """Find the script's imports that tasks can share, in a task, before its program is loaded."""
         if self._fit is None:
             self._fit = list(_fit(leading_imports(script)))
 
     def with_report(self, outcome: bytes) -> bytes:
-        """In a task, at its end: its outcome, and what it has found."""
+        """Add to a task's outcome what it has found, in the task, at its end."""
         report = json.dumps(self._fit).encode("ascii")
         return _LENGTH.pack(len(report)) + report + outcome
 
     def learn(self, reported: bytes) -> bytes:
-        """In the process that forks, after a task: its outcome."""
+        """Take in what a task has found and return its outcome, in the process that forks, after the task."""
         end = _LENGTH.size + int(_LENGTH.unpack_from(reported)[0])
         found = json.loads(reported[_LENGTH.size : end])
         if self._fit is None and found is not None:
@@ -80,7 +80,10 @@ class SharedImports:
 
 
 def leading_imports(script: Path) -> list[Import]:
-    """Of the file: the imports at its top, up to the first statement that is none. Empty for what does not parse."""
+    """List the imports at the file's top, up to the first statement that is none.
+
+    Empty for a file that cannot be read or does not parse.
+    """
     try:
         body = ast.parse(script.read_bytes()).body
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

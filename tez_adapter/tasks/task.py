@@ -63,7 +63,7 @@ class TaskProcess:
         return BlockingRpcClient(*self._address, user=self._spec.user, token=self._token, timeout_s=_TIMEOUT_S)
 
     def run(self) -> int:
-        """Until the job manager says to end."""
+        """Run tasks until the job manager says to end."""
         request = pb.GetTaskRequest(container_id=self._container, wait_ms=_WAIT_MS)
         while True:
             response = self._client.call(TaskUmbilicalProtocol.getTask, request, idempotent=True)
@@ -128,7 +128,7 @@ def _may_commit(attempt: TaskAttempt, client: BlockingRpcClient) -> bool:
 
 
 def main(argv: list[str]) -> int:
-    """argv: the job manager's host:port."""
+    """Run the tasks of the job whose manager listens at `argv[0]`, host:port."""
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
     )

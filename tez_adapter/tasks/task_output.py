@@ -11,7 +11,7 @@ def task_folder(attempt: TaskAttempt) -> str:
 
 
 def make_task_folder(attempt: TaskAttempt) -> None:
-    """PathNotFound where the job was given up meanwhile: its folder is gone and must not come back."""
+    """Make the task's folder. Raises PathNotFound where the job was given up: its folder must not come back."""
     folder = task_folder(attempt)
     get_filesystem(folder, attempt.conf).mkdirs(folder, make_parents=False)
 
@@ -31,7 +31,10 @@ class TaskFiles:
 
 
 def side_files(attempt: TaskAttempt) -> TaskFiles | None:
-    """Of an attempt that has no output file of its own: what its program has put into the attempt's folder, if any."""
+    """Return what the program has put into the attempt's folder, if any.
+
+    For an attempt that has no output file of its own.
+    """
     folder = task_folder(attempt)
     return TaskFiles(attempt) if get_filesystem(folder, attempt.conf).exists(folder) else None
 

@@ -35,7 +35,7 @@ class Usage:
         self._below = self._together = 0
 
     def counters(self, *, is_map: bool) -> dict[str, int]:
-        """As of now. Each call is a look at what runs below."""
+        """Return the counters as of now. Each call is a look at what runs below."""
         memory = _memory()
         below = sum(map(_resident, _descendants(os.getpid())))
         if below:
