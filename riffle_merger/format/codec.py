@@ -34,14 +34,17 @@ class Codec:
     _decompress: Callable[[bytes | memoryview, int], bytes | memoryview]
 
     def compress(self, raw: bytes) -> tuple[int, bytes]:
-        """The number of the codec that was used, and the stored bytes: incompressible blocks are stored as they are."""
+        """Return the number of the codec that was used, and the stored bytes.
+
+        Incompressible blocks are stored as they are.
+        """
         stored = self._compress(raw)
         if len(stored) * MAX_EXPANSION < len(raw):  # its reader would take it for a lie
             return _CODECS[LZ4].compress(raw)
         return (self.number, stored) if len(stored) < len(raw) else (NONE, raw)
 
     def decompress(self, stored: bytes | memoryview, raw_length: int, name: str) -> bytes | memoryview:
-        """Exactly `raw_length` bytes, or CorruptSegment."""
+        """Return exactly `raw_length` bytes. Raises CorruptSegment."""
         try:
             raw = self._decompress(stored, raw_length)
         except (lz4.block.LZ4BlockError, ValueError, RuntimeError, OverflowError, OSError) as error:
@@ -109,7 +112,7 @@ def codec_by_number(number: int, name: str) -> Codec:
 
 
 def codec_by_name(name: str) -> Codec:
-    """The codec of that name; ValueError lists the known ones."""
+    """Return the codec of that name; ValueError lists the known ones."""
     for codec in _CODECS:
         if codec.name == name:
             return codec

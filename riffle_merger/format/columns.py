@@ -21,7 +21,7 @@ _NO_OFFSETS: I64 = np.zeros(1, dtype=np.int64)
 
 
 def offsets_of(lengths: npt.NDArray[np.integer]) -> I64:
-    """Offsets (one more than lengths, from zero) of consecutive items of these lengths."""
+    """Return the offsets (one more than lengths, from zero) of consecutive items of these lengths."""
     offsets = np.empty(len(lengths) + 1, dtype=np.int64)
     offsets[0] = 0
     np.cumsum(lengths, out=offsets[1:])
@@ -29,7 +29,7 @@ def offsets_of(lengths: npt.NDArray[np.integer]) -> I64:
 
 
 def fixed_offsets(count: int, width: int) -> I64:
-    """Offsets of `count` items of `width` bytes each."""
+    """Return the offsets of `count` items of `width` bytes each."""
     return np.arange(count + 1, dtype=np.int64) * width
 
 
@@ -64,7 +64,7 @@ class Columns:
 
     @classmethod
     def from_lists(cls, keys: Sequence[bytes], values: Sequence[bytes]) -> "Columns":
-        """Pairs from two lists of equal length."""
+        """Make pairs from two lists of equal length."""
         if len(keys) != len(values):
             raise ValueError(f"{len(keys)} keys and {len(values)} values")
         return cls(*_pack(keys), *_pack(values))
@@ -76,7 +76,7 @@ class Columns:
 
     @classmethod
     def from_rows(cls, rows: U8, key_width: int) -> "Columns":
-        """Pairs from fixed-width records, one a row: the first `key_width` bytes are the key."""
+        """Make pairs from fixed-width records, one a row: the first `key_width` bytes are the key."""
         count, width = rows.shape
         return cls(
             np.ascontiguousarray(rows[:, :key_width]).reshape(-1),
@@ -86,11 +86,11 @@ class Columns:
         )
 
     def slice(self, start: int, stop: int) -> "Columns":
-        """Pairs `start` to `stop` (exclusive) as a view."""
+        """Return pairs `start` to `stop` (exclusive) as a view."""
         return Columns(self.keys, self.key_offsets[start : stop + 1], self.values, self.value_offsets[start : stop + 1])
 
     def take(self, order: I64) -> "Columns":
-        """Pairs in the given order, copied."""
+        """Copy the pairs in the given order."""
         keys, key_offsets = ItemTaker(self.keys, self.key_offsets).take(order)
         values, value_offsets = ItemTaker(self.values, self.value_offsets).take(order)
         return Columns(keys, key_offsets, values, value_offsets)
@@ -124,14 +124,14 @@ class Columns:
 
 
 def trimmed(data: U8, offsets: I64) -> tuple[U8, I64]:
-    """The bytes that the offsets cover, and offsets that start at zero. Views where possible."""
+    """Return the bytes that the offsets cover, and offsets that start at zero. Views where possible."""
     first = int(offsets[0])
     data = data[first : int(offsets[-1])]
     return (data, offsets) if first == 0 else (data, offsets - first)
 
 
 def common_width(offsets: I64) -> int | None:
-    """The width that all items share, or None."""
+    """Return the width that all items share, or None."""
     count = len(offsets) - 1
     if count <= 0:
         return None
@@ -167,13 +167,13 @@ class ItemTaker:
 
 
 def binary_array(data: U8, offsets: I64) -> pa.LargeBinaryArray:
-    """The items as an Arrow array, without a copy."""
+    """Return the items as an Arrow array, without a copy."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
 def array_items(array: pa.LargeBinaryArray) -> tuple[U8, I64]:
-    """The inverse of `binary_array`; the array has no nulls."""
+    """Return data and offsets, as the inverse of `binary_array`; the array has no nulls."""
     _, offsets_buffer, data_buffer = array.buffers()
     offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
     data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else _NO_BYTES

@@ -15,14 +15,14 @@ _CHECKSUM_BYTES = 4
 
 
 def write_ifile(pairs: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int]:
-    """A segment and its raw length (end marks included, checksum not)."""
+    """Return a segment and its raw length (end marks included, checksum not)."""
     parts = [write_vint(len(key)) + write_vint(len(value)) + key + value for key, value in pairs]
     body = b"".join((*parts, _END))
     return body + crc32(body).to_bytes(_CHECKSUM_BYTES, "big"), len(body)
 
 
 def read_ifile(segment: bytes, *, name: str = "segment") -> Iterator[tuple[bytes, bytes]]:
-    """The pairs of a segment; CorruptSegment before the first one when the checksum is wrong."""
+    """Return the pairs of a segment. Raises CorruptSegment before the first one when the checksum is wrong."""
     body = memoryview(segment)[: max(0, len(segment) - _CHECKSUM_BYTES)]
     stored = int.from_bytes(segment[len(body) :], "big")
     computed = crc32(body)

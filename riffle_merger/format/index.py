@@ -76,7 +76,7 @@ class SpillIndex:
 
     @classmethod
     def read(cls, file: BinaryIO, *, name: str) -> "SpillIndex":
-        """As `load`, of a file that is open."""
+        """Read an open file, as `load` does."""
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1) if size <= INDEX_BYTES_MAX else b""
         size = max(size, len(data))

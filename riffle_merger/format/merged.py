@@ -87,7 +87,7 @@ class SegmentColumns(NamedTuple):
     checksums: Sequence[int]
 
     def packed(self) -> "SegmentColumns":
-        """The same in a fifth of the memory, for whoever keeps it."""
+        """Return the same in a fifth of the memory, for whoever keeps it."""
         starts, raw_lengths, part_lengths, checksums = self
         return SegmentColumns(
             array("q", starts), array("q", raw_lengths), array("q", part_lengths), array("I", checksums)
@@ -95,19 +95,19 @@ class SegmentColumns(NamedTuple):
 
 
 def maps_possible(partitions: int) -> int:
-    """How many map outputs of so many partitions an index may have at all."""
+    """Return how many map outputs of so many partitions an index may have at all."""
     return min(MAPS_MAX, SEGMENTS_MAX // max(1, partitions))
 
 
 def maps_within(cost_max: int, partitions: int) -> int:
-    """How many it may have that takes so many bytes in memory."""
+    """Return how many map outputs an index may have that takes at most `cost_max` bytes in memory."""
     for_all = _COST + _HEADER.size + partitions * _PARTITION.size + CHECKSUM_BYTES
     for_each = _COST_PER_MAP + _NAME_LENGTH.size + _USUAL_NAME_BYTES + partitions * _SEGMENT.size
     return max(0, min(maps_possible(partitions), (cost_max - for_all) // for_each))
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a map attempt's or a merge's name may become part of a path."""
+    """Return whether a map attempt's or a merge's name may become part of a path."""
     return (
         0 < len(name.encode("utf-8", "surrogatepass")) <= NAME_BYTES_MAX
         and "/" not in name
@@ -170,8 +170,11 @@ class MergedIndex:
         *,
         name: str = "merged index",
     ) -> "MergedIndex":
-        """The index of a file that was just written: `lengths` has (raw length, part length) of each map, partition
-        by partition, `checksums` likewise, as described above. CorruptIndex when that cannot be an index."""
+        """Build the index of a file that was just written. Raises CorruptIndex when it cannot be one.
+
+        `lengths` has (raw length, part length) of each map, partition by partition; `checksums` likewise, as described
+        above.
+        """
         names = [map_name.encode("utf-8") for map_name in maps]
         encoded = b"".join(_NAME_LENGTH.pack(len(text)) + text for text in names)
         head = _HEADER.pack(MAGIC, len(maps), len(checksums), len(encoded)) + encoded
@@ -223,7 +226,7 @@ class MergedIndex:
             self._columns(partition)
 
     def map_number(self, map_name: str) -> int | None:
-        """The place of a map attempt in each partition, None when it is not in this file."""
+        """Return the place of a map attempt in each partition, None when it is not in this file."""
         return self._numbers.get(map_name)
 
     def partition(self, partition: int) -> MergedPartition:
@@ -232,12 +235,15 @@ class MergedIndex:
         return MergedPartition(*_PARTITION.unpack_from(self._data, self._partitions_at + partition * _PARTITION.size))
 
     def segments(self, partition: int) -> list[IndexEntry]:
-        """Where in the merged file each map's segment lies, in the order of `maps`. IndexError, CorruptIndex."""
+        """Return where in the merged file each map's segment lies, in the order of `maps`.
+
+        Raises IndexError, CorruptIndex.
+        """
         starts, raw_lengths, part_lengths, _ = self.columns(partition)
         return list(map(IndexEntry, starts, raw_lengths, part_lengths))
 
     def columns(self, partition: int) -> SegmentColumns:
-        """As `segments`, for servers: without a Python step for each segment."""
+        """Return what `segments` does, for servers: without a Python step for each segment."""
         last = self._last
         if last is not None and last[0] == partition:
             return last[1]
@@ -246,8 +252,10 @@ class MergedIndex:
         return columns
 
     def checksum(self, partition: int) -> int:
-        """One for all of a partition, to compare merged files by: CRC-32 over its segments' checksums, as they stand in
-        the index. IndexError, CorruptIndex."""
+        """Return one checksum for all of a partition, to compare merged files by. Raises IndexError, CorruptIndex.
+
+        It is the CRC-32 over its segments' checksums, as they stand in the index.
+        """
         checksums = self._columns(partition).checksums
         return crc32(struct.pack(f">{len(checksums)}I", *checksums))
 
@@ -330,7 +338,7 @@ class MergedIndex:
 
 
 def checked_trailer(segment: memoryview, name: str) -> memoryview:
-    """The four bytes at the end of a whole segment, once they have proved right; none for an empty one."""
+    """Return the four bytes at the end of a whole segment, once they have proved right; none for an empty one."""
     if not len(segment):
         return segment
     if len(segment) < CHECKSUM_BYTES:
@@ -351,7 +359,7 @@ def check_segment(segment: memoryview, checksum: int, name: str) -> None:
 
 
 def check_segments(segments: memoryview, lengths: Sequence[int], checksums: Sequence[int], name: str) -> None:
-    """As `check_segment`, of segments side by side, one after the other."""
+    """Check segments side by side, one after the other, as `check_segment` does."""
     ends = list(accumulate(lengths))
     if min(lengths, default=CHECKSUM_BYTES) >= CHECKSUM_BYTES:
         trailers = b"".join([segments[end - CHECKSUM_BYTES : end] for end in ends])

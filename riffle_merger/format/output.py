@@ -47,13 +47,13 @@ class SegmentFileWriter:
         return self._position
 
     def write_run(self, blocks: Iterable[Columns]) -> None:
-        """One sorted run; nothing at all is written for a run without blocks."""
+        """Write one sorted run; nothing at all is written for a run without blocks."""
         for block in blocks:
             self.write_block(block)
         self.end_run()
 
     def write_block(self, block: Columns) -> None:
-        """The next block of the current run, which begins here if there is none."""
+        """Write the next block of the current run, which begins here if there is none."""
         if not self._in_run:
             self._write(RUN_MAGIC)
             self._in_run = True

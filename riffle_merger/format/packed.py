@@ -41,7 +41,10 @@ def row_bytes(maps: int) -> int:
 
 
 def index_bytes(maps: int, partitions: int) -> int:
-    """Of a file's index with names of the usual length: enough to guess how much of its end to read."""
+    """Return the bytes of a file's index with names of the usual length.
+
+    It is enough to guess how much of the file's end to read.
+    """
     return FOOTER_BYTES + partitions * row_bytes(maps) + 64 * maps
 
 
@@ -59,8 +62,10 @@ class Row:
 
 
 def index_of(names: Sequence[str], lengths: Iterable[Sequence[int]], checksums: Iterable[Sequence[int]]) -> bytes:
-    """What goes behind the segments; `lengths` and `checksums` per partition, per map in the order of the names.
-    CorruptIndex."""
+    """Return what goes behind the segments. Raises CorruptIndex.
+
+    `lengths` and `checksums`: per partition, per map in the order of the names.
+    """
     if not 0 < len(names) <= MAPS_MAX or len(set(names)) != len(names) or not all(map(is_safe_name, names)):
         raise CorruptIndex(f"{len(names)} names of map attempts, of which some are none or come twice")
     layout = _row_layout(len(names))
@@ -101,7 +106,7 @@ class Footer:
 
     @classmethod
     def parse(cls, data: bytes | memoryview, file_bytes: int, *, name: str) -> Self:
-        """`data`: the last FOOTER_BYTES of a file of so many bytes. CorruptIndex."""
+        """Parse the last FOOTER_BYTES of a file of so many bytes. Raises CorruptIndex."""
         if len(data) != FOOTER_BYTES:
             raise CorruptIndex(f"{name}: {file_bytes} bytes are no file of map outputs")
         magic, maps, partitions, names_bytes, checksum = _FOOTER.unpack(data)
@@ -125,13 +130,13 @@ class Footer:
         return self.names_at - self.partitions * row_bytes(self.maps)
 
     def row_at(self, partition: int) -> int:
-        """IndexError."""
+        """Return the row's place in the file. Raises IndexError."""
         if not 0 <= partition < self.partitions:
             raise IndexError(f"{self.name}: partition {partition} of {self.partitions}")
         return self.rows_at + partition * row_bytes(self.maps)
 
     def parse_names(self, data: bytes | memoryview) -> tuple[str, ...]:
-        """`data`: the names and the footer. CorruptIndex."""
+        """Parse the names and the footer, in `data`. Raises CorruptIndex."""
         own = bytes(data)
         if crc32(own[: -_NUMBER.size]) != self.checksum or len(own) != self.names_bytes + FOOTER_BYTES:
             raise CorruptIndex(f"{self.name}: the checksum of its names is wrong")
@@ -147,7 +152,7 @@ class Footer:
         return tuple(names)
 
     def parse_row(self, partition: int, data: bytes | memoryview) -> Row:
-        """CorruptIndex where it is damaged, or leads out of the segments."""
+        """Parse a row. Raises CorruptIndex where it is damaged, or leads out of the segments."""
         if len(data) != row_bytes(self.maps):
             raise CorruptIndex(f"{self.name}: row {partition} has {len(data)} bytes")
         own = memoryview(data)[: -_NUMBER.size]
@@ -161,7 +166,7 @@ class Footer:
         return Row(offset, tuple(lengths), tuple(fields[self.maps :]))
 
     def parse_rows(self, data: bytes | memoryview) -> Iterator[Row]:
-        """All rows, which must follow each other without gaps. CorruptIndex."""
+        """Yield all rows, which must follow each other without gaps. Raises CorruptIndex."""
         view, size, expected = memoryview(data), row_bytes(self.maps), 0
         for partition in range(self.partitions):
             row = self.parse_row(partition, view[partition * size : (partition + 1) * size])

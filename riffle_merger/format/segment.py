@@ -63,7 +63,7 @@ class Source(Protocol):
     length: int
 
     def read(self, offset: int, length: int) -> bytes | memoryview:
-        """Exactly these bytes; CorruptSegment when they are not there."""
+        """Return exactly these bytes. Raises CorruptSegment when they are not there."""
         ...
 
 
@@ -87,7 +87,10 @@ class MemorySource:
 
 
 def encode_block(columns: Columns, codec: Codec) -> tuple[bytes, bytes | memoryview, int]:
-    """Header, stored payload and raw length of one block. The pairs must be sorted by key and not none."""
+    """Return header, stored payload and raw length of one block.
+
+    The pairs must be sorted by key and not none.
+    """
     keys, key_offsets = trimmed(columns.keys, columns.key_offsets)
     values, value_offsets = trimmed(columns.values, columns.value_offsets)
     if max(len(keys), len(values)) > RECORD_BYTES_MAX:
@@ -218,7 +221,7 @@ def read_header(source: Source, position: int) -> BlockHeader:
 
 
 def decode_block(header: BlockHeader, stored: bytes | memoryview, name: str) -> Columns:
-    """The block's pairs as views of one decompressed buffer."""
+    """Return the block's pairs as views of one decompressed buffer."""
     raw = codec_by_number(header.codec, name).decompress(stored, header.raw_length, name)
     data: U8 = np.frombuffer(raw, dtype=np.uint8)
     values_at = header.records * header.key_width
@@ -241,6 +244,6 @@ def _decode_lengths(data: U8, width: int, records: int, total: int, name: str) -
 
 
 def seal(parts: Sequence[bytes]) -> bytes:
-    """A whole segment in memory: these bytes and their checksum."""
+    """Return a whole segment in memory: these bytes and their checksum."""
     body = b"".join(parts)
     return body + _CHECKSUM.pack(crc32(body))

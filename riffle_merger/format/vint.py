@@ -10,7 +10,7 @@ _VALUE_BYTES_MAX = 8
 
 
 def write_vint(value: int) -> bytes:
-    """The encoding of a 64-bit number."""
+    """Return the encoding of a 64-bit number."""
     if -112 <= value <= 127:
         return (value & 0xFF).to_bytes(1, "big")
     first = -112

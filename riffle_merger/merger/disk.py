@@ -40,7 +40,7 @@ class DiskFacts:
 
     @classmethod
     def unpack(cls, data: bytes) -> Self | None:
-        """None where these are no facts of a disk."""
+        """Unpack the facts; None where these are no facts of a disk."""
         if len(data) != _FORMAT.size:
             return None
         facts = cls(*_FORMAT.unpack(data))
@@ -48,9 +48,10 @@ class DiskFacts:
 
 
 def try_disk(folder: Path, available_bytes: int) -> DiskFacts | None:
-    """None where it cannot be tried: no such folder, a file system in memory or without direct access, too full.
+    """Try the disk; leaves nothing. Blocking, for about a second on a slow disk.
 
-    Blocking, for about a second on a slow disk; leaves nothing."""
+    None where it cannot be tried: no such folder, a file system in memory or without direct access, too full.
+    """
     flags = os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC
     try:
         found = os.statvfs(folder)

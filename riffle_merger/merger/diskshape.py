@@ -47,7 +47,7 @@ class KnownDisk:
         return cls(shape, frozenset(key for key in keys if (conf.get(key) or "").strip()))
 
     def tried(self, trials: Collection[DiskFacts]) -> DiskShape:
-        """As the configuration says, else as the middle one of these disks does, else as guessed."""
+        """Returns the disk as the configuration says, else as the middle one of these disks does, else as guessed."""
         if not trials:
             return self.shape
         seek_s = median(facts.seek_us for facts in trials) / 1e6
@@ -62,7 +62,10 @@ class KnownDisk:
 
 
 def is_turning(folder: Path) -> bool:
-    """Whether the kernel says that the folder's disk has moving parts; False where it says nothing (an overlay)."""
+    """Returns whether the kernel says that the folder's disk has moving parts.
+
+    False where it says nothing (an overlay).
+    """
     try:
         device = folder.stat().st_dev
         here = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve(strict=True)

@@ -36,7 +36,7 @@ class Survey:
 
 
 def survey(folders: Sequence[Path], map_ids: Sequence[str]) -> Survey:
-    """Blocking. Raises NotMergeable when an output is missing."""
+    """Sums up what these outputs have in bytes. Blocking. Raises NotMergeable when an output is missing."""
     data_bytes = index_bytes = 0
     for map_id in map_ids:
         with _output_folder(folders, map_id) as (folder, _):
@@ -74,9 +74,9 @@ def _open_folder(stack: contextlib.ExitStack, path: Path | str, parent: int | No
 def open_inputs(
     stack: contextlib.ExitStack, folders: Sequence[Path], map_ids: Sequence[str], counts: Counts
 ) -> tuple[list[Input], Path]:
-    """All inputs, checked against each other and their indexes, and the application's folder of the first.
+    """Opens all inputs, checked against each other and their indexes. Blocking. Raises NotMergeable.
 
-    They are closed with the stack. Blocking. Raises NotMergeable.
+    Returns them, and the application's folder of the first. They are closed with the stack.
     """
     inputs, home = [], None
     for map_id in map_ids:
@@ -171,7 +171,7 @@ class Output:
             self.end_stretch(counts, sync=sync)
 
     def end_stretch(self, counts: Counts, *, sync: bool) -> None:
-        """What was written since the last time counts as one request. `sync`: the disk begins with it at once."""
+        """Counts what was written since the last time as one request. `sync`: the disk begins with it at once."""
         if not self._stretch:
             return
         try:
@@ -183,7 +183,10 @@ class Output:
         self._begun, self._stretch = self._begun + self._stretch, 0
 
     def publish(self, index: MergedIndex, counts: Counts, *, sync: bool) -> None:
-        """The merged file appears, then its index. `sync`: both are on the disk before. Blocking. Raises MergeError."""
+        """Has the merged file appear, then its index. Blocking. Raises MergeError.
+
+        `sync`: both are on the disk before.
+        """
         try:
             index.check_file(os.fstat(self.descriptor).st_size, name=str(self.path))
             descriptor = self._create(INDEX_SUFFIX)

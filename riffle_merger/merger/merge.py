@@ -59,9 +59,11 @@ def check_map_ids(map_ids: Sequence[str]) -> None:
 
 
 def buffers_for(inputs: int, data_bytes: int, pool: BufferPool, share: int | None = None) -> int:
-    """How many buffers a merge takes: as `buffers_wanted` says, less where little is to be merged, and never more than
-    there are; at least two, one being read while the other is written. `share`: what is its own while as many merges
-    run as may; None: all."""
+    """Returns how many buffers a merge takes: as `buffers_wanted` says, less where little is to be merged.
+
+    They are at most as many as there are. They are at least two, one being read while the other is written. `share`:
+    how many are its own while as many merges run as may; None: all.
+    """
     size = pool.buffer_bytes
     wanted = buffers_wanted(inputs, pool.count if share is None else share, size)
     return max(2, min(wanted, 2 * -(-data_bytes // size), pool.count))
@@ -79,7 +81,7 @@ class Memory:
 def memory_for(
     inputs: int, data_bytes: int, index_bytes: int, pool: BufferPool, budget_bytes: int, at_once: int
 ) -> Memory:
-    """In a budget of which so many merges at one time have a part each. Raises NotMergeable."""
+    """Returns the memory of a merge in a budget of which `at_once` merges have a part each. Raises NotMergeable."""
     for_indexes = index_memory(inputs, index_bytes)
     room = budget_bytes - for_indexes
     if room < budget_bytes // 2:
@@ -92,7 +94,7 @@ def memory_for(
 
 
 def halves(buffers: list[mmap.mmap]) -> tuple[list[mmap.mmap], list[mmap.mmap]]:
-    """One is read while the other is written."""
+    """Cuts the buffers into two halves: one is read while the other is written."""
     middle = len(buffers) // 2
     return buffers[:middle], buffers[middle:]
 
@@ -106,7 +108,7 @@ def merge(
     is_cancelled: Callable[[], bool],
     counts: Counts | None = None,
 ) -> Merged:
-    """Blocking. `reader` runs up to READERS calls at a time for this merge. Raises MergeError and its kinds.
+    """Merges. Blocking. `reader` runs up to READERS calls at a time. Raises MergeError and its kinds.
 
     `counts` grows with each request to the disk, for whoever wants to see that it moves.
     """

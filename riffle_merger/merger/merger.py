@@ -149,8 +149,10 @@ class Merger:
     # Jobs -------------------------------------------------------------------------------------------------------------
 
     def add_job(self, job_id: str, folders: Sequence[Path], user: str = "") -> None:
-        """`folders`: the application's on each disk; `user`: who it is on shared file systems. A job that is known
-        keeps what it has."""
+        """Adds a job; one that is known keeps what it has.
+
+        `folders`: the application's on each disk. `user`: who it is on shared file systems.
+        """
         if job_id not in self._jobs:
             self._jobs[job_id] = _Job(tuple(folders), user, self._tasks.start(self._clear(tuple(folders))))
 
@@ -188,7 +190,7 @@ class Merger:
         return await asyncio.shield(known.answer)
 
     def cancel(self, job_id: str, merge_ids: Iterable[str] | None = None) -> int:
-        """Of the named merges, or all when None; how many of them were not over."""
+        """Cancels the named merges, or all when None. Returns how many of them were not over."""
         job = self._jobs.get(job_id)
         if job is None:
             return 0

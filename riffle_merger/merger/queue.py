@@ -52,12 +52,12 @@ class MergeQueue(Generic[Key]):
         return len(self._running)
 
     def counts(self, job: str) -> tuple[int, int]:
-        """How many of the job's requests wait and run."""
+        """Counts how many of the job's requests wait and run."""
         known = self._jobs.get(job)
         return (len(known.waiting), len(known.running)) if known is not None else (0, 0)
 
     def add(self, request: Request[Key]) -> None:
-        """ValueError when it could never start. A key is added once."""
+        """Adds a request; a key is added once. Raises ValueError when it could never start."""
         if not 0 <= request.memory_bytes <= self.budget_bytes or request.work_bytes < 0:
             raise ValueError(f"a merge of {request.memory_bytes} bytes in a budget of {self.budget_bytes}")
         job = self._jobs.get(request.job)
@@ -71,7 +71,7 @@ class MergeQueue(Generic[Key]):
         self.waiting_bytes += request.work_bytes
 
     def start(self) -> list[Request[Key]]:
-        """The requests that start now, in their order."""
+        """Returns the requests that start now, in their order."""
         started = []
         while len(self._running) < self._running_max:
             candidates = [job for job in self._jobs.values() if job.waiting]
@@ -92,7 +92,7 @@ class MergeQueue(Generic[Key]):
         return started
 
     def finished(self, key: Key) -> None:
-        """A started request has come to its end, whichever."""
+        """Notes that a started request has come to its end, whichever."""
         request = self._running.pop(key)
         self._jobs[request.job].running.discard(key)
         self.used_bytes -= request.memory_bytes

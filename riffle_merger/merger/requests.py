@@ -32,7 +32,7 @@ class MergerRequests:
         return self._known[kind]
 
     def buffers(self, sizes: Sequence[int], partitions: int) -> int:
-        """That a merge takes. Raises NotMergeable."""
+        """Returns how many buffers a merge takes. Raises NotMergeable."""
         index_bytes = len(sizes) * len(uniform_index(0, partitions).to_bytes())
         return memory_for(len(sizes), sum(sizes), index_bytes, self._pool, self._budget_bytes, self._at_once).buffers
 
@@ -49,6 +49,6 @@ class MergerRequests:
 
 
 def uniform_index(size: int, partitions: int) -> SpillIndex:
-    """Of an output with blocks as equal as whole bytes can be."""
+    """Makes the index of an output with blocks as equal as whole bytes can be."""
     bounds = [size * number // partitions for number in range(partitions + 1)]
     return SpillIndex(IndexEntry(at, end - at, end - at) for at, end in pairwise(bounds))

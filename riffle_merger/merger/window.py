@@ -114,7 +114,10 @@ class Windows:
                 yield number, source.index[partition]
 
     def advise(self, window: Window) -> None:
-        """The disk hears of all reads of a window at once, and may serve them in its order while others are read."""
+        """Tells the disk of all reads of a window at once.
+
+        It may serve them in its order while others are read.
+        """
         for source, of_input in zip(self._inputs, window.extents, strict=True):
             for extent in of_input:
                 os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
@@ -127,8 +130,10 @@ class Windows:
                 self._read(source, extent)
 
     def checked(self, window: Window) -> Iterator[memoryview]:
-        """What was read, buffer after buffer, as soon as it is known to be right: written at once, it is still in the
-        processor's cache. Raises NotMergeable when an input is damaged."""
+        """Yields what was read, buffer after buffer, as soon as it is known to be right.
+
+        Written at once, it is still in the processor's cache. Raises NotMergeable when an input is damaged.
+        """
         for view, pieces in zip(window.views, window.pieces, strict=True):
             for piece in pieces:
                 self._checks.add(piece)
@@ -136,7 +141,7 @@ class Windows:
                 yield view
 
     def plan(self, buffers: Sequence[mmap.mmap]) -> Window | None:
-        """What comes next, as much as these buffers hold; None at the end. They may still be in use."""
+        """Plans what comes next, as much as these buffers hold; None at the end. They may still be in use."""
         window = Window([[] for _ in self._inputs], [], [])
         count = 0
         for buffer in buffers:
@@ -207,7 +212,7 @@ def _rest(places: list[memoryview], done: int) -> list[memoryview]:
 
 
 def write_view(descriptor: int, view: memoryview, offset: int) -> None:
-    """To the page cache, where the disk takes it in requests of its own size. Blocking. Raises OSError.
+    """Writes to the page cache, where the disk takes it in requests of its own size. Blocking. Raises OSError.
 
     Each call to the kernel is small: for a large one it takes huge pages, which on a virtual machine are likely those
     that its host has taken back, and slow to get again (3 GB/s of processor time became 0.4 on one).

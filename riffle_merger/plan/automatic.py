@@ -83,7 +83,7 @@ class Choice:
 
 
 def choose(shuffle: ShuffleShape, disk: DiskShape) -> Choice:
-    """The policy that pays most, or none."""
+    """Return the policy that pays most, or none."""
     if shuffle.maps < 1 or shuffle.partitions < 1 or not shuffle.output_bytes >= 1:
         return Choice(OFF, "there is nothing to merge", 0.0, 0.0, shuffle.maps, shuffle.maps)
     without = predicted_s(shuffle, disk, 1.0)
@@ -126,7 +126,7 @@ def _time(seconds: float) -> str:
 
 
 def candidates(shuffle: ShuffleShape) -> tuple[MergePolicy, ...]:
-    """Least merging first."""
+    """List the policies to choose from, least merging first."""
     if shuffle.variation > _VARIED:
         found = [MergePolicy(block_bytes=size) for size in BLOCKS]
     else:
@@ -142,7 +142,7 @@ def _without_crumbs(files: int, here: float) -> int:
 
 
 def fan_in_of(policy: MergePolicy, shuffle: ShuffleShape) -> float:
-    """How many outputs a policy puts into one file, on average."""
+    """Return how many outputs a policy puts into one file, on average."""
     here = max(1.0, shuffle.maps / max(1, shuffle.nodes))
     if policy.is_off:
         return 1.0
@@ -155,7 +155,7 @@ def fan_in_of(policy: MergePolicy, shuffle: ShuffleShape) -> float:
 
 
 def predicted_s(shuffle: ShuffleShape, disk: DiskShape, fan_in: float) -> float:
-    """Seconds of one node's disk and of serving, from the end of its maps to the last reducer's read."""
+    """Predict seconds of one node's disk and of serving, from the end of its maps to the last reducer's read."""
     here = shuffle.maps / max(1, shuffle.nodes)
     size = here * shuffle.output_bytes
     reads = here * shuffle.partitions / max(1.0, fan_in)

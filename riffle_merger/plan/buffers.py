@@ -17,20 +17,23 @@ _PARTITION_BYTES: Final = 2 * 16 + 1
 
 
 def buffers_wanted(inputs: int, share: int, buffer_bytes: int = BUFFER_BYTES) -> int:
-    """One per input and the write buffer's at least, for which a merge waits; up to four per input where it has them in
-    its `share`: so many that it keeps no other merge waiting."""
+    """Return how many buffers a merge wants.
+
+    It waits for one per input and the write buffer's at least. It takes up to four per input where they are in its
+    `share`: so many that it keeps no other merge waiting.
+    """
     to_write = -(-WRITE_BYTES // buffer_bytes)
     return max(inputs + to_write, min(_EACH_MAX * inputs + to_write, share))
 
 
 def index_memory(inputs: int, index_bytes: float) -> int:
-    """What a merge takes for indexes. `index_bytes`: of its inputs'."""
+    """Return what a merge takes for indexes, bytes. `index_bytes`: of its inputs' indexes."""
     segments = index_bytes / _ENTRY_BYTES
     return int(segments * _SEGMENT_BYTES + segments / max(1, inputs) * _PARTITION_BYTES)
 
 
 def read_bytes(inputs: float, partitions: int, memory_bytes: float) -> float:
-    """Of one read of a merge that has so much memory for itself."""
+    """Return the bytes of one read of a merge that has so much memory for itself."""
     files = max(1, round(inputs))
     share = (memory_bytes - index_memory(files, files * partitions * _ENTRY_BYTES)) / BUFFER_BYTES
     return buffers_wanted(files, int(share)) / 2 * BUFFER_BYTES / files

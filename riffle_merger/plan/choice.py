@@ -21,12 +21,18 @@ class MergerChoice(Generic[Merger]):
         self._mine: dict[Merger, int] = {}
 
     def candidates(self, known: Sequence[Merger], now: float) -> list[Merger]:
-        """To be asked for their queues, unless it is one. Where all have failed lately, there are none."""
+        """Draw mergers to be asked for their queues, unless it is one.
+
+        Where all have failed lately, there are none.
+        """
         usable = [merger for merger in known if self._until.get(merger, now) <= now]
         return self._draw(usable, min(self.asked, len(usable)))
 
     def shortest(self, queues: Mapping[Merger, int | None]) -> Merger | None:
-        """Of these, in the order drawn; None stands for one that did not answer."""
+        """Return the merger with the shortest of these queues, which are in the order drawn.
+
+        None stands for a merger that did not answer.
+        """
         answered = {merger: length for merger, length in queues.items() if length is not None}
         # what was sent a moment ago may not have arrived when the merger was asked
         return min(answered, key=lambda merger: max(answered[merger], self._mine.get(merger, 0)), default=None)

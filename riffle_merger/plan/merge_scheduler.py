@@ -107,7 +107,7 @@ class MergeScheduler:
     # ---- events
 
     def finished(self, output: MapOutput, now: float) -> list[Decision]:
-        """A map attempt succeeded."""
+        """Note that a map attempt succeeded."""
         self._out = []
         former = self._of_map.get(output.map_index)
         if output.attempt in self._outputs or not 0 <= output.map_index < self.spec.maps:
@@ -122,13 +122,13 @@ class MergeScheduler:
         return self._out
 
     def lost(self, attempt: str, now: float) -> list[Decision]:
-        """The output of an attempt is gone. Who was told of it has to be told by the caller."""
+        """Note that the output of an attempt is gone. The caller has to tell whoever was told of it."""
         self._out = []
         self._forget(attempt, now)
         return self._out
 
     def merged(self, merge: int, now: float) -> list[Decision]:
-        """The merged file is there, whole."""
+        """Note that the merged file is there, whole."""
         self._out = []
         done = self._close(merge, MergeEvent.SUCCEED)
         if done is not None:
@@ -138,7 +138,7 @@ class MergeScheduler:
         return self._out
 
     def failed(self, merge: int, now: float) -> list[Decision]:
-        """The merger refused or failed; nothing of its result exists."""
+        """Note that the merger refused or failed; nothing of its result exists."""
         self._out = []
         failed = self._close(merge, MergeEvent.FAIL)
         if failed is not None:
@@ -146,17 +146,20 @@ class MergeScheduler:
         return self._out
 
     def without_merger(self, node: str, now: float) -> list[Decision]:
-        """There is no merger at the node: its outputs are read as they are."""
+        """Note that there is no merger at the node: its outputs are read as they are."""
         self._out = []
         self._break(node, now)
         return self._out
 
     def await_merger(self, node: str) -> None:
-        """The node's merger is being started: merges are formed, and sent once it is there."""
+        """Note that the node's merger is being started: merges are formed, and sent once it is there."""
         self._nodes.setdefault(node, _Node()).is_awaited = True
 
     def with_merger(self, node: str, now: float) -> list[Decision]:
-        """There is one at the node: what waits for it is sent, and what comes is merged, unless too many failed."""
+        """Note that there is a merger at the node.
+
+        What waits for it is sent, and what comes is merged, unless too many failed.
+        """
         self._out = []
         found = self._nodes.setdefault(node, _Node())
         found.is_awaited = False
@@ -166,7 +169,7 @@ class MergeScheduler:
         return self._out
 
     def tick(self, now: float) -> list[Decision]:
-        """Time has passed: merges that take too long are given up."""
+        """Give up merges that take too long."""
         self._out = []
         if self.spec.timeout_s:
             late = [m for m in self._open.values() if m.state is MergeState.SENT and now - m.sent > self.spec.timeout_s]

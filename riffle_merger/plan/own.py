@@ -14,8 +14,11 @@ _START_S: Final = 2.0
 
 
 def own_mergers(maps: int, nodes: int, gain_s: float | None, *, most: int) -> int:
-    """`gain_s`: predicted disk and request time that merging saves on all nodes together; None where merging was
-    told, not chosen."""
+    """Return how many mergers a job starts, `most` at most.
+
+    `gain_s`: predicted disk and request time that merging saves on all nodes together; None where merging was told, not
+    chosen.
+    """
     wanted = min(most, maps // 2, -(-max(1, nodes) // _NODES_EACH))
     if gain_s is not None:
         wanted = min(wanted, int(gain_s / _START_S))

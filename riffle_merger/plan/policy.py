@@ -39,17 +39,20 @@ class MergePolicy:
         return not self.files and not self.block_bytes
 
     def leaves_alone(self, block_bytes: float) -> bool:
-        """Whether an output with such blocks is read as it is."""
+        """Return whether an output with such blocks is read as it is."""
         return self.is_off or (self.block_bytes > 0 and block_bytes >= self.block_bytes)
 
     def is_enough(self, files: int, block_bytes: float) -> bool:
-        """Whether so many outputs, whose blocks come to so many bytes together, make a merge."""
+        """Return whether so many outputs, whose blocks come to so many bytes together, make a merge."""
         if self.files:
             return files >= self.files
         return files >= self.files_max or block_bytes >= self.block_bytes
 
     def within(self, files_max: int) -> "MergePolicy":
-        """The same with so many outputs in one merge at most: none is merged where these are less than two."""
+        """Return the policy with so many outputs in one merge at most.
+
+        Nothing is merged where these are less than two.
+        """
         if self.is_off or files_max < 2:
             return OFF
         if self.files:

@@ -77,7 +77,10 @@ class _Input:
 
 
 def merge_remote(files: FileSystem, order: RemoteOrder, progress: Progress) -> RemoteMerged:
-    """Blocking. Raises MergeError and its kinds; then nothing is left of the merge."""
+    """Merge on a shared file system. Blocking.
+
+    Raises MergeError and its kinds; then nothing is left of the merge.
+    """
     try:
         return _RemoteMerge(files, order, progress).run()
     except FormatError as error:

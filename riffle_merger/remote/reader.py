@@ -42,16 +42,16 @@ class PackedFile:
         return len(self._tail)
 
     def row(self, partition: int) -> Row:
-        """One partition's place. IndexError where there is no such partition."""
+        """Return one partition's place. Raises IndexError where there is no such partition."""
         start = self.footer.row_at(partition)
         return self.footer.parse_row(partition, self._end(start, start + row_bytes(self.footer.maps)))
 
     def rows(self) -> Iterator[Row]:
-        """Of all partitions, which follow each other without gaps."""
+        """Yield the rows of all partitions, which follow each other without gaps."""
         return self.footer.parse_rows(self._end(self.footer.rows_at, self.footer.names_at))
 
     def table(self) -> "tuple[array[int], array[int]]":
-        """Of one map's file: where each partition begins, and where the last one ends; and their checksums."""
+        """Return where each partition of one map's file begins and the last one ends, and their checksums."""
         bounds, checksums = array("Q"), array("I")
         for row in self.rows():
             bounds.append(row.offset)

@@ -14,7 +14,7 @@ _STORAGE: Final = ("fs.", "dfs.", "ipc.client.", "yaq.storage.")
 
 
 def storage_settings(conf: Configuration) -> dict[str, str]:
-    """What a configuration says of the file systems that mergers share."""
+    """Return what a configuration says of the file systems that mergers share."""
     return {key: conf.get(key) or "" for key in conf.changed_keys() if key.startswith(_STORAGE) and conf.get(key)}
 
 

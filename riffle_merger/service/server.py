@@ -32,7 +32,7 @@ NODE_CONNECTIONS_MAX: Final = 1000
 
 
 def node_token(secret: bytes) -> Token:
-    """What the node proves: the secret it gave the merger at its start."""
+    """Makes the token of the node, which proves it by the secret it gave the merger at its start."""
     return Token(encode_text(NODE), secret, JOB_TOKEN, "")
 
 
@@ -141,7 +141,7 @@ class MergerService:
         return pb.AddJobResponse()
 
     def serve_job(self, job_id: str, password: bytes, folders: Sequence[Path], user: str) -> None:
-        """From now on the job, which proves this password, may ask; its outputs are in these folders."""
+        """Lets the job, which proves this password, ask from now on; its outputs are in these folders."""
         self.secrets.add(Token(encode_text(job_id), password, JOB_TOKEN, ""))
         self._merger.add_job(job_id, folders, user)
 
@@ -170,7 +170,7 @@ async def end_within(deadline_s: float, rpc: RpcServer, merger: Merger) -> None:
 
 
 def limit_process(*, memory_bytes: int, niceness: int, is_idle_io: bool) -> None:
-    """Before any thread starts: the merger yields to tasks, and cannot eat the node whatever happens."""
+    """Limits the process before any thread starts: it yields to tasks, and cannot eat the node."""
     process = psutil.Process()
     process.nice(niceness)
     if is_idle_io:
