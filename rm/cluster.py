@@ -123,7 +123,7 @@ class Cluster:
     # ---- containers
 
     def container_started(self, container: RmContainer, node: RmNode) -> None:
-        """Its node reports it for the first time."""
+        """Note that the container's node reports it for the first time."""
         self.unstarted.forget(container.id)
         node.running.add(container.id)
         container.machine.advance(ContainerEvent.LAUNCH)
@@ -182,7 +182,7 @@ class Cluster:
             attempt.completions.append(completion)
 
     def forget_id_on_node(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """Whoever wanted to know of a container's end knows: its node may drop its record."""
+        """Let the node drop a container's record: whoever wanted to know of its end knows."""
         node = self.nodes.get(node_id)
         if node is not None:
             node.containers_to_forget.append(container_id)
@@ -194,7 +194,7 @@ class Cluster:
         self._node_changes.append((self.node_changes, node))
 
     def node_changes_since(self, number: int) -> list[RmNode]:
-        """Nodes whose state changed after change `number`, each once."""
+        """List the nodes whose state changed after change `number`, each once."""
         if number >= self.node_changes:
             return []
         return list({node.id: node for at, node in self._node_changes if at > number}.values())

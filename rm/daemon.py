@@ -323,12 +323,12 @@ class ResourceManager:
         await asyncio.to_thread(self.store.close)
 
     def ready_line(self) -> str:
-        """Where it listens, for programs; only after start."""
+        """Say where it listens, for programs; only after start."""
         assert self.web is not None
         return self.servers.ready_line(self.settings, self.web.port)
 
     def reach_line(self) -> str:
-        """What is open to whom, for people; only after start."""
+        """Say what is open to whom, for people; only after start."""
         assert self.web is not None
         return self.servers.reach_line(self.web.address, self.access)
 

@@ -58,7 +58,7 @@ class LargePages:
 
 
 def areas(smaps: Iterable[str], size: int) -> Iterator[tuple[int, int]]:
-    """Addresses of what is worth joining to pages of so many bytes, from lines of /proc/PID/smaps."""
+    """Yields the addresses of what is worth joining to pages of `size` bytes, from lines of /proc/PID/smaps."""
     found: tuple[int, int] | None = None
     resident = 0
     for line in smaps:

@@ -105,7 +105,7 @@ class MasterLauncher:
 
 
 def launch_context(attempt: Attempt, tokens: bytes) -> common.ContainerLaunchContext:
-    """The submitted launch context with what every master is told."""
+    """Return the submitted launch context with what every master is told."""
     app = attempt.app
     context = common.ContainerLaunchContext()
     context.CopyFrom(app.context.am_container_spec)
@@ -120,5 +120,5 @@ def launch_context(attempt: Attempt, tokens: bytes) -> common.ContainerLaunchCon
 
 
 def token_added(credentials: bytes, token: Token) -> bytes:
-    """The credentials with the AMRMToken under its service's name, "" as a stock ResourceManager has it."""
+    """Return the credentials with the AMRMToken under its service's name, "" as a stock ResourceManager has it."""
     return Credentials.read(credentials).with_token("", token).write()

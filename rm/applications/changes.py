@@ -23,7 +23,10 @@ class Changes:
         self._applications = applications
 
     def set_priority(self, app: Application, priority: int) -> None:
-        """At most the cluster's; one of an application that is over stays. Raises YarnError between the two."""
+        """Set the priority, to the cluster's highest at most.
+
+        Once the application is over its priority stays. Raises YarnError while it ends.
+        """
         if app.stage not in ACTIVE:
             if app.is_concluded:
                 return

@@ -25,7 +25,7 @@ _DIAGNOSTICS_MAX: Final = 4096
 
 
 def record_of(attempt: Attempt) -> str:
-    """JSON, times in epoch ms."""
+    """Return the attempt's record as JSON, times in epoch ms."""
     found: dict[str, Any] = {"started": attempt.started_ms}
     if attempt.is_over:
         found |= {"finished": attempt.finished_ms, "state": attempt.state.name}
@@ -39,7 +39,7 @@ def record_of(attempt: Attempt) -> str:
 
 
 def lost_with_the_daemon(app: Application, now_ms: int) -> tuple[int, str] | None:
-    """The record of the last attempt as that ended now, where its ResourceManager did not see its end; else None."""
+    """Return number and record of the last attempt, ended now; None if its ResourceManager saw its end."""
     number = app.earlier_attempts
     found = _parsed(app.former.get(number))
     if found is None or "state" in found:
@@ -52,7 +52,7 @@ def lost_with_the_daemon(app: Application, now_ms: int) -> tuple[int, str] | Non
 
 
 def every_attempt(app: Application) -> list[Attempt]:
-    """Those of earlier ResourceManagers, as far as they are known, then our own."""
+    """List the attempts of earlier ResourceManagers, as far as they are known, then our own."""
     former = (_attempt(app, number, text) for number, text in sorted(app.former.items()))
     return [*(attempt for attempt in former if attempt is not None), *app.attempts]
 

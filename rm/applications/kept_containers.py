@@ -9,12 +9,12 @@ from rm.applications.records import Attempt, RmContainer
 
 
 def outlives(container: RmContainer) -> bool:
-    """Does the container stay, when its attempt's containers are kept?"""
+    """Return whether the container stays, when its attempt's containers are kept."""
     return container.is_started
 
 
 def hand_over(old: Attempt, new: Attempt) -> None:
-    """What is left of the attempt that failed belongs to the next."""
+    """Hand what is left of the attempt that failed over to the next."""
     for container in old.containers.values():
         container.attempt = new
     new.containers, old.containers = old.containers, {}

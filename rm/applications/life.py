@@ -132,13 +132,13 @@ class Applications:
         self._mortal[app.id] = app
 
     def application_stored(self, app: Application) -> None:
-        """The store has the submission."""
+        """Note that the store has the submission."""
         app.machine.advance(AppEvent.STORED)
         if app.stage is AppStage.SUBMITTED:
             self._enter_scheduler(app)
 
     def application_not_stored(self, app: Application) -> None:
-        """The store could not take it: it was never there."""
+        """Forget a submission that the store could not take: it was never there."""
         self.cluster.applications.pop(app.id, None)
         self._mortal.pop(app.id, None)
 
@@ -185,12 +185,12 @@ class Applications:
         self.cluster.schedule(submitted)
 
     def refused(self, decision: RefuseApplication) -> None:
-        """The scheduler does not take it."""
+        """Note that the scheduler does not take the application."""
         app = self.cluster.applications[decision.application_id]
         self._conclude_failed(app, f"Failed to submit {app.id} to YARN : {decision.reason}")
 
     def accepted(self, decision: AcceptApplication) -> None:
-        """It is in a queue, and wants its master."""
+        """Note that the application is in a queue, and wants its master."""
         app = self.cluster.applications[decision.application_id]
         app.queue = decision.queue
         app.machine.advance(AppEvent.ACCEPT)
@@ -218,7 +218,7 @@ class Applications:
         self.cluster.schedule(AttemptStarted(attempt_id, rows, self.limits.epoch))
 
     def master_launched(self, attempt: Attempt) -> None:
-        """The node has accepted the master's container."""
+        """Note that the node has accepted the master's container."""
         if attempt.is_over:
             return
         attempt.machine.advance(AttemptEvent.LAUNCH)
@@ -238,7 +238,7 @@ class Applications:
         self.masters.seen(attempt.id, self.cluster.clock.now())
 
     def unregistered(self, attempt: Attempt, status: FinalApplicationStatus, diagnostics: str, url: str) -> None:
-        """The master says that the application is over."""
+        """Note that the master says that the application is over."""
         attempt.machine.advance(AttemptEvent.UNREGISTER)
         attempt.final_status = status
         attempt.diagnostics = diagnostics[:DIAGNOSTICS_MAX]
@@ -269,7 +269,7 @@ class Applications:
             self._retired.retire(attempt.app)
 
     def fail_attempt(self, attempt: Attempt, diagnostics: str) -> None:
-        """Somebody asked for it; another attempt may follow."""
+        """Fail an attempt that somebody asked to fail; another one may follow."""
         if attempt.takes_containers:
             self._attempt_failed(attempt, diagnostics, counts=True)
 
@@ -297,7 +297,7 @@ class Applications:
         self._conclude_failed(app, text)
 
     def attempts_max(self, app: Application) -> int:
-        """The smaller of what the cluster allows and what the application asked for."""
+        """Return the smaller of what the cluster allows and what the application asked for."""
         wanted = app.context.maxAppAttempts
         return min(wanted, self.limits.attempts_max) if wanted > 0 else self.limits.attempts_max
 
@@ -362,7 +362,7 @@ class Applications:
         self.cluster.perform(StoreConclusion(app))
 
     def conclusion_stored(self, app: Application) -> None:
-        """The store has the end (or cannot take it, which has been logged): tell everybody."""
+        """Tell everybody the end, which the store has (or cannot take, which has been logged)."""
         if app.conclusion is None:
             return
         state = app.conclusion.state

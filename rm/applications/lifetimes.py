@@ -27,13 +27,13 @@ def check_lifetime(context: common.ApplicationSubmissionContext) -> None:
 
 
 def asked_lifetime_s(context: common.ApplicationSubmissionContext) -> int:
-    """The lifetime in a submission, 0 without one."""
+    """Returns the lifetime in a submission, s; 0 without one."""
     asked = (e.timeout for e in context.application_timeouts if e.application_timeout_type == _LIFETIME)
     return min(max(0, next(asked, 0)), _LIFETIME_S_MAX)
 
 
 def given_lifetime_s(spec: QueueSpec | None, asked_s: int) -> int:
-    """What the queue makes of it; 0: no end."""
+    """Returns the lifetime that the queue gives, s; 0: no end."""
     if spec is None:
         return asked_s
     if asked_s <= 0:
@@ -42,20 +42,20 @@ def given_lifetime_s(spec: QueueSpec | None, asked_s: int) -> int:
 
 
 def longest_end(spec: QueueSpec, submitted_ms: int, expires_ms: int) -> int:
-    """An end that somebody asks for later, no further away than the queue allows."""
+    """Returns an end that somebody asks for later, epoch ms, no further away than the queue allows."""
     if spec.maximum_lifetime_s <= 0:
         return expires_ms
     return min(expires_ms, submitted_ms + spec.maximum_lifetime_s * 1000)
 
 
 def format_iso8601(epoch_ms: int) -> str:
-    """In this machine's time zone, as Hadoop's `Times.formatISO8601`."""
+    """Writes a time in this machine's time zone, as Hadoop's `Times.formatISO8601`."""
     moment = datetime.fromtimestamp(epoch_ms // 1000).astimezone()
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{epoch_ms % 1000:03d}{moment:%z}"
 
 
 def parse_iso8601(text: str) -> int:
-    """Epoch ms. Raises YarnError with Hadoop's text."""
+    """Parses a time to epoch ms. Raises YarnError with Hadoop's text."""
     try:
         if not _ISO8601.match(text):
             raise ValueError(text)

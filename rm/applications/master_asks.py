@@ -7,7 +7,7 @@ from yaqd.proto import yarn_common_pb2 as common
 
 
 def master_rows(context: common.ApplicationSubmissionContext) -> tuple[AskRow, ...]:
-    """What the master's container asks for: priority 0, one container, in preferred places where some are named."""
+    """Return what the master's container asks for: priority 0, one container, in preferred places if some are named."""
     if not context.am_container_resource_request:
         return (AskRow(0, -1, ANY_HOST, convert.resource(context.resource), 1),)
     asked = context.am_container_resource_request
@@ -24,5 +24,8 @@ def master_resource(context: common.ApplicationSubmissionContext) -> Resource:
 
 
 def label_expressions(context: common.ApplicationSubmissionContext) -> list[str]:
-    """Which nodes the master's container asks for, by their labels: the submission's word, and each request's own."""
+    """List the label expressions of the master's container: the submission's own, and each request's.
+
+    They say which nodes it asks for.
+    """
     return [context.node_label_expression, *(r.node_label_expression for r in context.am_container_resource_request)]

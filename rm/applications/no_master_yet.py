@@ -13,7 +13,10 @@ _PARTITION = "<DEFAULT_PARTITION>"
 
 
 def attempt_diagnostics(facts: Facts, attempt: Attempt) -> str:
-    """What a report says of an attempt: why it waits for its master or can get nothing else, or what came of it."""
+    """Return what a report says of an attempt: why it waits for its master, or what came of it.
+
+    A running attempt may also hear why it can get nothing else.
+    """
     if attempt.state is YarnApplicationAttemptState.SCHEDULED:
         return why_waiting(facts, attempt)
     if attempt.state in (YarnApplicationAttemptState.ALLOCATED, YarnApplicationAttemptState.LAUNCHED):
@@ -25,9 +28,10 @@ def attempt_diagnostics(facts: Facts, attempt: Attempt) -> str:
 
 
 def crash_diagnostics(completion: Completion, page_url: str) -> str:
-    """What a report says of an attempt whose master ended unasked (RMAppAttemptImpl.getAMContainerCrashedDiagnostics).
+    """Return what a report says of an attempt whose master ended unasked.
 
-    `page_url`: where the application is looked at.
+    The words are those of RMAppAttemptImpl.getAMContainerCrashedDiagnostics. `page_url`: where the application is
+    looked at.
     """
     return (
         f"AM Container for {completion.container_id.attempt_id} exited with  exitCode: {completion.exit_status}\n"
@@ -38,7 +42,7 @@ def crash_diagnostics(completion: Completion, page_url: str) -> str:
 
 
 def why_waiting(facts: Facts, attempt: Attempt) -> str:
-    """What a report of an attempt whose master has no container says."""
+    """Return what a report says of an attempt whose master has no container."""
     at = time.strftime("%a %b %d %H:%M:%S %z %Y", time.localtime(attempt.started_ms / 1000))
     scheduled = facts.attempt(attempt.id)
     if scheduled is None or scheduled.master is None:

@@ -33,8 +33,11 @@ class PreemptionSettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "PreemptionSettings":
-        """From `yarn-site.xml`, and how it is done from `capacity-scheduler.xml` too, as Hadoop. Blocking. Raises
-        ConfigError."""
+        """Read the settings. Blocking. Raises ConfigError.
+
+        Whether there is preemption stands in `yarn-site.xml`. How it is done may stand in `capacity-scheduler.xml` too,
+        as in Hadoop.
+        """
         key = "yarn.resourcemanager.scheduler.monitor.policies"
         policies = [p.strip() for p in (conf.get(key) or "").split(",") if p.strip()]
         enabled = conf.get_bool("yarn.resourcemanager.scheduler.monitor.enable")
@@ -88,7 +91,7 @@ class PreemptionMonitor:
             self._cluster.schedule(PreemptionDue())
 
     def warn(self, decision: Warn) -> None:
-        """Its master hears of it with its next answer."""
+        """Have a container's master hear of it with its next answer."""
         container = self._cluster.containers.get(decision.container_id)
         if container is not None:
             log.info("%s: may be preempted: %s", container.id, decision.reason)
@@ -96,7 +99,7 @@ class PreemptionMonitor:
                 container.attempt.notices[container.id] = container.allocation.resource
 
     def kill(self, decision: Preempt) -> None:
-        """Its time is up."""
+        """End a container whose time is up."""
         container = self._cluster.containers.get(decision.container_id)
         if container is None or container.stage is ContainerStage.ALLOCATED:
             return  # its master does not know it yet: ending it now would leave the two counting differently
@@ -106,9 +109,10 @@ class PreemptionMonitor:
 
 
 def preemption_message(attempt: Attempt, least: Resource) -> common.PreemptionMessage | None:
-    """What the master is told, once: containers it may give back, or as much in others (Hadoop's negotiable contract).
+    """Return what the master is told, once; None without news.
 
-    Hadoop's CapacityScheduler never fills the strict one.
+    It may give these containers back, or as much in others (Hadoop's negotiable contract). Hadoop's CapacityScheduler
+    never fills the strict one.
     """
     told: dict[ContainerId, Resource] = {c: r for c, r in attempt.notices.items() if c in attempt.containers}
     attempt.notices = {}

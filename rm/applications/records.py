@@ -243,9 +243,9 @@ class Attempt:
                 container.book_usage(now_ms)
 
     def book_end(self, before: YarnApplicationAttemptState, now_ms: int) -> None:
-        """It is over (RMAppAttemptImpl's FinalTransition): nobody finds a master any more that did not finish.
+        """Note the attempt's end: nobody finds a master any more that did not finish.
 
-        A master that crashed before it registered has made no progress.
+        As RMAppAttemptImpl's FinalTransition. A master that crashed before it registered has made no progress.
         """
         self.finished_ms = now_ms
         if before in (_S.RUNNING, _S.FINISHING) or (before is _S.LAUNCHED and self.state is _S.KILLED):
@@ -322,7 +322,7 @@ class Application:
         self.preempted_further_ms: dict[str, int] = {}
 
     def ran_on(self, node: NodeId) -> None:
-        """The node has started something of it, so there will be logs."""
+        """Note that the node has started something of it, so there will be logs."""
         if self.log_status is None:
             self.log_nodes.setdefault(node, common.LOG_NOT_START)
 
@@ -336,22 +336,22 @@ class Application:
         return PUBLIC_STATE[self.stage_before_saving if stage is AppStage.FINAL_SAVING else stage]
 
     def further_seconds(self) -> dict[str, int]:
-        """Amounts of further resource types held, times seconds."""
+        """Return the amounts of further resource types held, times seconds."""
         return {name: total // 1000 for name, total in self.further_ms.items()}
 
     def book_preempted(self, resource: Resource, held_ms: int) -> None:
-        """A container of this size, held so long, was taken back."""
+        """Book that a container of this size, held so long, was taken back."""
         self.preempted_memory_mb_ms += resource.memory_mb * held_ms
         self.preempted_vcore_ms += resource.vcores * held_ms
         for name, amount in resource.extras.items():
             self.preempted_further_ms[name] = self.preempted_further_ms.get(name, 0) + amount * held_ms
 
     def use_as_text(self) -> str:
-        """What it has used, for the state store."""
+        """Return what the application has used, for the state store."""
         return json.dumps({name: getattr(self, name) for name in _USE}, separators=(",", ":"))
 
     def take_use(self, text: str) -> None:
-        """Of an earlier ResourceManager; whatever of it makes sense."""
+        """Take in what was used under an earlier ResourceManager; whatever of it makes sense."""
         try:
             found = json.loads(text) if text else {}
         except ValueError:

@@ -58,7 +58,7 @@ class SilentMasters:
         self._node_expiry_s = node_expiry_s
 
     def of(self, attempt: Attempt | None) -> Silence | None:
-        """None: both are heard of, or there is no master."""
+        """Return the silence of a master or its node; None: both are heard of, or there is no master."""
         if attempt is None or attempt.master is None or attempt.state not in _STARTED:
             return None
         now, node = self._cluster.clock.now(), self._cluster.nodes.get(attempt.master.node_id)

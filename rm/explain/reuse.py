@@ -31,7 +31,10 @@ class Reuse:
         self._seen: dict[tuple[ApplicationAttemptId, int], bool] = {}
 
     def complete(self, asks: list[dict[str, Any]]) -> None:
-        """`taskS`: how long one task runs, as the master says; `isAtMost`: what is expected is no more than a bound."""
+        """Add to each ask how long one task runs, as the master says (`taskS`).
+
+        `isAtMost` says that what is expected is no more than a bound.
+        """
         for ask in asks:
             stage = self._facts.stage_told(self._attempt_id, ask["priority"])
             ask["taskS"] = stage.task_s if stage is not None else None

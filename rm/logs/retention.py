@@ -37,7 +37,7 @@ class RetentionSettings:
 
     @classmethod
     def read(cls, conf: Configuration) -> "RetentionSettings | None":
-        """None where logs are kept for ever. Raises ConfigError."""
+        """Reads the settings; None where logs are kept for ever. Raises ConfigError."""
         retain_s = conf.get_int("yarn.log-aggregation.retain-seconds")
         if retain_s < 0 or not conf.get_bool("yarn.log-aggregation-enable"):
             return None
@@ -55,7 +55,10 @@ class Swept:
 
 
 def sweep(filesystem: FileSystem, remote: RemoteLogs, active: Collection[ApplicationId], cutoff_ms: int) -> Swept:
-    """Blocking. `active` are applications that are not over; `cutoff_ms` is the time of the youngest log to go."""
+    """Deletes old logs. Blocking.
+
+    `active` are applications that are not over; `cutoff_ms` is the time of the youngest log to go.
+    """
     swept = Swept(0, 0, [])
 
     def children(folder: str) -> list[FileStatus]:
@@ -126,7 +129,7 @@ class LogRetention:
 
     @classmethod
     def of(cls, conf: Configuration, cluster: Cluster) -> "LogRetention | None":
-        """None where logs are kept for ever. Raises ConfigError."""
+        """Makes the retention; None where logs are kept for ever. Raises ConfigError."""
         settings = RetentionSettings.read(conf)
         if settings is None:
             return None
@@ -177,7 +180,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 
 def answer(request: dict[str, Any]) -> Swept:
-    """The child's work."""
+    """Does the child's work."""
     try:
         conf = Configuration.load(environ={}, overrides=request["conf"])
         remote = RemoteLogs.read(conf)

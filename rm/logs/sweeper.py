@@ -15,7 +15,10 @@ _TIMEOUT_S: Final = 3600.0
 
 
 async def run_sweeper(command: Sequence[str], request: dict[str, Any], otherwise: str) -> dict[str, Any] | None:
-    """None where it gave no answer, which is logged as `otherwise`. Raises OSError."""
+    """Run the process and return its answer. Raises OSError.
+
+    None where it gave no answer, which is logged as `otherwise`.
+    """
     child = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
     )

@@ -9,7 +9,7 @@ _NOTICED_S: Final = 0.1
 
 
 def accuracy_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How far off estimates and waits were, in the mean over those that had one."""
+    """Return how far off estimates and waits were, in the mean over those that had one."""
     ended = [one for one in records if not one.get("gaveBack")]
     back = [one for one in records if one.get("gaveBack")]
     expected = [one["expectedWaitS"] for one in back if one["expectedWaitS"] is not None]

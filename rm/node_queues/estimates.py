@@ -61,11 +61,14 @@ class Estimates:
         self._without_task: dict[ApplicationAttemptId, set[ContainerId]] = {}
 
     def use(self, policy: str) -> None:
-        """A name in ESTIMATES: how estimates are made from now on."""
+        """Make estimates by this policy from now on, a name in ESTIMATES."""
         self._known.policy = ESTIMATES[policy]
 
     def expect(self, app: Application, priorities: set[int]) -> None:
-        """The application is about to ask with these: what is known from earlier runs should be known first."""
+        """Hear that the application is about to ask with these priorities.
+
+        What is known from earlier runs should be known first.
+        """
         told = self._told.setdefault(app.id, {})
         for priority in sorted(priorities - told.keys()):
             self._tell(app, priority)
@@ -80,7 +83,10 @@ class Estimates:
         return key
 
     def ended(self, container: RmContainer, times: common.TaskTimes | None, *, is_used: bool) -> None:
-        """A container of a running application, not its master's, ended well. `is_used`: the scheduler is told."""
+        """Hear that a container of a running application, not its master's, ended well.
+
+        `is_used`: the scheduler is told.
+        """
         if times is not None:
             queued_s, run_s = times.queued_ms / 1000, times.run_ms / 1000
         else:
@@ -110,8 +116,11 @@ class Estimates:
             self._tell(app, priority)
 
     def without_task(self, attempt: Attempt, containers: Iterable[ContainerId]) -> None:
-        """Its master says that these never had a task. A master that tells what is left of its job says so in time: of
-        its other containers is learnt when it calls next."""
+        """Hear from a master that these containers never had a task.
+
+        A master that tells what is left of its job says so in time. What its other containers teach is learnt when it
+        calls next.
+        """
         live = self._without_task.setdefault(attempt.id, set())
         ended = self._ended.get(attempt.id, {})
         for container_id in containers:
@@ -120,12 +129,12 @@ class Estimates:
             ended.pop(container_id, None)
 
     def called(self, attempt_id: ApplicationAttemptId) -> None:
-        """Its master has called: of what has ended before it has said what it had to say."""
+        """Hear that a master has called: of what has ended before it has said what it had to say."""
         for ran in self._ended.pop(attempt_id, {}).values():
             self._learn(ran)
 
     def attempt_over(self, attempt_id: ApplicationAttemptId) -> None:
-        """Its master calls no more."""
+        """Hear that the attempt is over: its master calls no more."""
         self.called(attempt_id)
         self._without_task.pop(attempt_id, None)
 
@@ -141,7 +150,7 @@ class Estimates:
         self._cluster.schedule(Estimated(app.id, priority, estimate))
 
     def forget(self, app_id: ApplicationId) -> None:
-        """The application is over."""
+        """Forget an application that is over."""
         self._stages.pop(app_id, None)
         for priority in self._told.pop(app_id, {}):
             self._known.forget(ask_key(app_id, priority))

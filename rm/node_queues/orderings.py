@@ -49,7 +49,10 @@ class Orderings:
 
 
 def family(conf: Configuration, prefix: str, suffix: str) -> list[tuple[str, str]]:
-    """What stands between, and the key. One without a value sets nothing, as everywhere."""
+    """Returns what stands between `prefix` and `suffix` in each such key, and the key.
+
+    A key without a value sets nothing, as everywhere.
+    """
     keys = [key for key, text in conf.items() if key.startswith(prefix) and key.endswith(suffix) and text.strip()]
     return [(key[len(prefix) : len(key) - len(suffix)], key) for key in keys]
 
@@ -80,7 +83,7 @@ def check_names(conf: Configuration, leaves: Iterable[str]) -> None:
 
 
 def named_hosts(conf: Configuration) -> dict[str, str]:
-    """The hosts that have settings of their own, and the first key of each."""
+    """Returns the hosts that have settings of their own, and the first key of each."""
     hosts: dict[str, str] = {}
     for part in _OF_NODE:
         for host, key in family(conf, _NODE, f".{part}"):

@@ -35,7 +35,7 @@ class Rebalancer:
         return self._read_settings()
 
     def limit(self, node: RmNode) -> int | None:
-        """How many opportunistic containers may go on waiting at a node that has just reported; None: all."""
+        """Return how many opportunistic containers may go on waiting at a node that has just reported; None: all."""
         now = self._cluster.clock.now()
         if now - self._looked_at >= self._settings.interval_s:
             self._looked_at = now

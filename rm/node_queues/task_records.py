@@ -98,7 +98,7 @@ class TaskRecords:
             self._stored[app_id] = None
 
     def of(self, app_id: ApplicationId) -> list[TaskRecord]:
-        """Oldest first."""
+        """List the application's records, oldest first."""
         return list(self._of(app_id))
 
     def _of(self, app_id: ApplicationId) -> deque[TaskRecord]:
@@ -108,7 +108,7 @@ class TaskRecords:
         return self._by_app.get(app_id) or deque(maxlen=_PER_APPLICATION)
 
     def note(self, container: RmContainer, times: common.TaskTimes, *, gave_back: bool = False) -> None:
-        """`times`: as its node says, which ended well, or gave it back."""
+        """Note a container that ended well, or that its node gave back. `times`: as the node says."""
         app_id, allocation = container.attempt.app.id, container.allocation
         records = self._of(app_id)
         self._by_app.pop(app_id, None)
@@ -142,7 +142,7 @@ class TaskRecords:
     # ---- the state store
 
     def save_due(self, now: float) -> None:
-        """A few at a time: a row takes its time, and everything else waits."""
+        """Save a few records at a time: a row takes its time, and everything else waits."""
         if not self._saving and now - self._saved_at >= _SAVE_INTERVAL_S:
             self._saved_at = now
             self._saving, self._unsaved = self._unsaved, {}
@@ -205,7 +205,7 @@ def _is_one_of(value: object, kinds: tuple[type | None, ...]) -> bool:
 
 
 def room_said_ago(container: RmContainer) -> float | None:
-    """How long before the container was sent to wait its node had said that it had room, s; None: it had not."""
+    """Return how long before the container was sent to wait its node said that it had room, s; None: it did not."""
     place = container.allocation.queued
     if place is None or place.room_said_at is None:
         return None
@@ -213,11 +213,11 @@ def room_said_ago(container: RmContainer) -> float | None:
 
 
 def was_given_room(container: RmContainer) -> bool:
-    """Whether the scheduler counted free room for it."""
+    """Return whether the scheduler counted free room for the container."""
     allocation = container.allocation
     return allocation.queued is None and allocation.execution_type is ExecutionType.GUARANTEED
 
 
 def accuracy(records: list[TaskRecord]) -> dict[str, Any]:
-    """How far off estimates and waits were, in the mean over those that had one."""
+    """Return how far off estimates and waits were, in the mean over those that had one."""
     return accuracy_of([record.as_json() for record in records])

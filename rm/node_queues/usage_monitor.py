@@ -27,7 +27,7 @@ class UsageMonitor:
         self._queueing = queueing
 
     def publish(self, to: NodeId | None, attempt_id: ApplicationAttemptId) -> Iterator[pb.RemoteNode]:
-        """For the attempt's proxy at the node `to`."""
+        """Yield the nodes for the attempt's proxy at the node `to`, least loaded first."""
         extended = self.understands(to)
         self._cluster.schedule(Elapsed())
         for load in self._cluster.scheduler.facts.ranked(attempt_id):
@@ -61,6 +61,6 @@ class UsageMonitor:
                     message.yaq_wait_ms = wait_ms
 
     def understands(self, node_id: NodeId | None) -> bool:
-        """Does the node speak of queues?"""
+        """Return whether the node speaks of queues."""
         node = self._cluster.nodes.get(node_id) if node_id is not None else None
         return node is not None and YAQ_QUEUE in node.capabilities

@@ -102,7 +102,7 @@ class NodeQueueing:
     # ---- what nodes say
 
     def reported(self, node: RmNode, status: server.NodeStatus) -> None:
-        """Before its containers' ends are booked: the report already counts them."""
+        """Take in what a node reports, before its containers' ends are booked: the report already counts them."""
         if not self.is_on or YAQ_QUEUE not in node.capabilities or not status.HasField("yaq_queue"):
             node.use.observe(self._in_use(node), self._cluster.clock.now())
             return
@@ -141,7 +141,7 @@ class NodeQueueing:
         return 0.0 if known is None else facts.calculator.share(known.total - known.free, known.total)
 
     def ended(self, node: RmNode, container: RmContainer, status: common.ContainerStatus) -> None:
-        """A node reports a container's end."""
+        """Take in that a node reports a container's end."""
         if self.is_on and YAQ_QUEUE in node.capabilities and _never_ran(status):
             self._place_lost(container)
             self.records.note(container, status.yaq_times, gave_back=True)
@@ -156,7 +156,10 @@ class NodeQueueing:
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
     def lost(self, node: RmNode, kept: Collection[ContainerId] = ()) -> None:
-        """Before a node's containers are booked as lost, apart from those kept: what waited there waits elsewhere."""
+        """Take in that a node is lost, before its containers are booked as lost, apart from those kept.
+
+        What waited there waits elsewhere.
+        """
         if not self.is_on or YAQ_QUEUE not in node.capabilities:
             return
         waiting, _ = _stages(node.status)
@@ -173,12 +176,15 @@ class NodeQueueing:
     # ---- what masters ask
 
     def expect(self, attempt: Attempt, rows: tuple[AskRow, ...]) -> None:
-        """These rows are about to be asked for."""
+        """Hear that these rows are about to be asked for."""
         if rows and self._are_estimates_used:
             self.estimates.expect(attempt.app, {row.priority for row in rows})
 
     def left_told(self, attempt: Attempt, left: common.JobLeft) -> None:
-        """Its master says what is left of its job; stages that it has not asked for yet may be known as well."""
+        """Take in what a master says is left of its job.
+
+        Stages that it has not asked for yet may be known as well.
+        """
         self.estimates.without_task(attempt, map(convert.container_id, left.without_task))
         if self._are_estimates_used:
             stages = tuple(told(stage) for stage in left.stages[:STAGES_MAX])
@@ -188,7 +194,7 @@ class NodeQueueing:
     # ---- what nodes are told
 
     def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
-        """For the container's token; None for a node that must not see any."""
+        """Return the facts for the container's token; None for a node that must not see any."""
         node = self._cluster.nodes.get(container.node_id)
         spec = self.settings.spec
         if spec is None or node is None or YAQ_QUEUE not in node.capabilities:
@@ -207,15 +213,17 @@ class NodeQueueing:
         return facts
 
     def most_wait_ms(self, attempt: Attempt) -> int | None:
-        """How long a container of this master may wait at a node that takes what it has started for running; None: its
-        master knows better, or nothing is sent to wait."""
+        """Return how long a container of a master that is not aware of waiting may wait at a node, ms.
+
+        None: its master knows better, or nothing is sent to wait.
+        """
         spec, scheduled = self.settings.spec, self._cluster.scheduler.facts.attempt(attempt.id)
         if spec is None or scheduled is None or scheduled.tolerates_waiting:
             return None
         return _ms(spec.unaware_wait_s)
 
     def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
-        """What the node has not been told yet."""
+        """Put what the node has not been told yet into its answer."""
         is_asked = self.is_on or node.queue_told is not None
         if YAQ_QUEUE not in node.capabilities or not (is_asked or self._files_read_ms):
             return

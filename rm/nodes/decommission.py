@@ -61,20 +61,20 @@ class Decommission:
     # ---- who may join
 
     async def find_address(self, host: str) -> str:
-        """The host's address where a list names addresses, else ""."""
+        """Find the host's address where a list names addresses, else ""."""
         if not self.hosts.name_addresses:
             return ""
         return await asyncio.to_thread(address_of, host)
 
     def refuses(self, node_id: NodeId, address: str) -> bool:
-        """May this node not be here? One that is drained may until it is done."""
+        """Return whether this node may not be here. One that is drained may until it is done."""
         if self.hosts.admits(node_id.host, address):
             return False
         node = self._cluster.nodes.get(node_id)
         return node is None or node.state is not NodeState.DECOMMISSIONING
 
     def joined(self, node: RmNode, address: str) -> None:
-        """It has registered."""
+        """Note that the node has registered."""
         node.address = address
         self._cluster.nodes.pop(NodeId(node.id.host, _NO_PORT), None)
         self._untracked.pop(node.id, None)
@@ -87,7 +87,10 @@ class Decommission:
                 self._drain(node, _FOR_EVER)
 
     def is_kept(self, node: RmNode) -> bool:
-        """Was it sent away, and does it stay, as nodes do that are drained by name? Until somebody lets it back in."""
+        """Return whether the node was sent away and stays so until somebody lets it back in.
+
+        Nodes that are drained by name do.
+        """
         return node.state is NodeState.DECOMMISSIONED and self._is_drained(node)
 
     # ---- by name
@@ -107,7 +110,7 @@ class Decommission:
                     self._drain(node, _FOR_EVER)
 
     def undrain(self, names: Iterable[str]) -> None:
-        """A host's name lets back in all nodes there, however they were named when they were drained.
+        """Let nodes back in. A host's name lets in all nodes there, however they were named when they were drained.
 
         Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there, or where a
         node would stay drained all the same.
@@ -219,7 +222,7 @@ class Decommission:
     # ---- the end of a drained node
 
     def is_done(self, node: RmNode) -> bool:
-        """May the drained node go now?"""
+        """Return whether the drained node may go now."""
         if node.state is not NodeState.DECOMMISSIONING or node.drained_since is None:
             return False
         if not node.containers and not node.applications:
@@ -228,7 +231,7 @@ class Decommission:
         return 0 <= node.drain_timeout_s <= waited
 
     def stays(self, node: RmNode) -> bool:
-        """Does it stay when it is drained? Then what it still runs after its time ends here."""
+        """Return whether the node stays when it is drained. What it still runs after its time is then ended here."""
         if not self._is_drained(node):
             return False
         if not node.rests:
@@ -242,7 +245,7 @@ class Decommission:
             self._cluster.end_container(container, ContainerEvent.KILL, ExitStatus.ABORTED, LOST_NODE, kill=True)
 
     def finish(self, node: RmNode) -> str:
-        """The drained node goes; what it is told."""
+        """Let the drained node go; returns what it is told."""
         message = f"DECOMMISSIONING {node.id} is ready to be decommissioned"
         self._nodes.decommission(node, "it is drained" if not node.containers else "its time is up")
         return message

@@ -36,12 +36,15 @@ class HostLists:
         return _is_in(self.excluded, host, address)
 
     def is_untracked(self, host: str, address: str = "") -> bool:
-        """Neither to be let in nor sent away on purpose: somebody took it from the include file."""
+        """Return whether the host is neither to be let in nor sent away on purpose.
+
+        Somebody took it from the include file.
+        """
         both = {**self.included, **self.excluded}
         return bool(self.included) and not _is_in(both, host, address)
 
     def timeout_s(self, host: str, default: int) -> int:
-        """How long a graceful decommission of this host may take; negative: for ever."""
+        """Return how long a graceful decommission of this host may take, s; negative: for ever."""
         own = self.excluded.get(host.lower())
         return default if own is None else own
 
@@ -64,7 +67,7 @@ def _is_address(name: str) -> bool:
 
 
 def address_of(host: str) -> str:
-    """Its IPv4 address, "" when nobody knows it. Blocking."""
+    """Return the host's IPv4 address, "" when nobody knows it. Blocking."""
     try:
         return socket.gethostbyname(host)
     except (OSError, UnicodeError):
@@ -72,7 +75,7 @@ def address_of(host: str) -> str:
 
 
 def read_host_lists(conf: Configuration) -> HostLists:
-    """Blocking. Raises ConfigError for a file that cannot be read or understood."""
+    """Read both lists. Blocking. Raises ConfigError for a file that cannot be read or understood."""
     return HostLists(
         _read(conf, "yarn.resourcemanager.nodes.include-path"), _read(conf, "yarn.resourcemanager.nodes.exclude-path")
     )

@@ -74,7 +74,7 @@ class Nodes:
     # ---- joining and leaving
 
     def register(self, said: Registration) -> RmNode:
-        """A node joins, or joins again: what it does not bring along of its old containers is lost."""
+        """Have a node join, or join again: what it does not bring along of its old containers is lost."""
         cluster = self.cluster
         node = cluster.nodes.get(said.node_id)
         if node is None:
@@ -146,18 +146,18 @@ class Nodes:
             del self._gone[oldest], self.cluster.nodes[oldest]
 
     def shut_down(self, node_id: NodeId, why: str = "it unregistered") -> None:
-        """The node goes, or is to go."""
+        """Note that the node goes, or is to go."""
         node = self.cluster.nodes.get(node_id)
         if node is not None and node.machine.can(NodeEvent.SHUT_DOWN):
             self._leave(node, NodeEvent.SHUT_DOWN, why)
 
     def decommission(self, node: RmNode, why: str) -> None:
-        """An administrator sends it away."""
+        """Send the node away, as an administrator wants."""
         if node.machine.can(NodeEvent.DECOMMISSION):
             self._leave(node, NodeEvent.DECOMMISSION, why)
 
     def gone(self) -> list[RmNode]:
-        """Nodes that are not there any more and still listed."""
+        """List nodes that are not there any more and still listed."""
         return [self.cluster.nodes[node_id] for node_id in self._gone]
 
     def forget(self, node: RmNode) -> None:
@@ -166,7 +166,7 @@ class Nodes:
         self.cluster.nodes.pop(node.id, None)
 
     def check_silence(self, now: float) -> None:
-        """What waits somewhere should not be sent by a report that is some heartbeats old."""
+        """Tell the scheduler of silent nodes: their reports are too old to send work to wait there."""
         for node_id in self.heard.expired(now):
             self.cluster.schedule(NodeSilent(node_id))
 
@@ -182,7 +182,7 @@ class Nodes:
                 self.cluster.end_container(container, ContainerEvent.EXPIRE, ExitStatus.ABORTED, why, kill=True)
 
     def resize(self, node: RmNode, total: Resource) -> None:
-        """An administrator gives the node another size."""
+        """Give the node another size, as an administrator wants."""
         node.total = self.cluster.scheduler.facts.bounds.known(total)
         node.resized = True
         if node.state is not NodeState.DECOMMISSIONING:

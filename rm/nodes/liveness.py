@@ -20,7 +20,7 @@ class Liveness(Generic[K]):
         self._seen[key] = now
 
     def refresh(self, key: K, now: float) -> None:
-        """A sign of life of something that may not be watched (any more)."""
+        """Note a sign of life of something that may not be watched (any more)."""
         if self._seen.pop(key, None) is not None:
             self._seen[key] = now
 
@@ -28,11 +28,11 @@ class Liveness(Generic[K]):
         self._seen.pop(key, None)
 
     def silent_s(self, key: K, now: float) -> float:
-        """How long ago it gave a sign of life; 0 of one that is not watched."""
+        """Return how long ago it gave a sign of life, s; 0 of one that is not watched."""
         return now - self._seen.get(key, now)
 
     def expired(self, now: float) -> Iterator[K]:
-        """Those silent for longer than the limit, each no longer watched once it is handed out.
+        """Yield those silent for longer than the limit, each no longer watched once it is handed out.
 
         A caller that fails at one of them finds the others still there the next time.
         """

@@ -23,7 +23,7 @@ class NamedHosts:
         self._named: Mapping[str, str] = {}
 
     def read(self, named: Mapping[str, str]) -> None:
-        """The settings are these from now on: by host, where its first one stands."""
+        """Take these settings from now on: by host, where its first one stands."""
         self._named = named
 
     def check(self, now: float) -> None:

@@ -120,7 +120,10 @@ class RmNode:
         return self.machine.state is NodeState.RUNNING
 
     def silent_s(self, now: float, heartbeat_s: float) -> float | None:
-        """How long it has not been heard of; None as long as it reports as it should, each `heartbeat_s`."""
+        """Return for how long it has not been heard of, s.
+
+        None as long as it reports as it should, each `heartbeat_s`.
+        """
         if self.heard_at is None or now - self.heard_at <= MISSED_BEATS * heartbeat_s:
             return None
         return round(now - self.heard_at, 3)
@@ -147,7 +150,7 @@ class RmNode:
         )
 
     def reset_conversation(self) -> None:
-        """A registration starts it anew."""
+        """Start the conversation anew, after a registration."""
         self.response_id = 0
         self.last_response = None
         self.containers_to_kill.clear()

@@ -21,7 +21,7 @@ NodeSizes = Mapping[NodeId, Resource]
 
 
 def read_node_sizes(conf: Configuration) -> NodeSizes:
-    """The file as it is now; nothing where there is none. Blocking. Raises ConfigError."""
+    """Read the file as it is now; nothing where there is none. Blocking. Raises ConfigError."""
     sizes = conf.with_file(SIZES_FILE)
     found = {}
     for name in sizes.get_list(_NODES):

@@ -41,7 +41,7 @@ class Topology:
 
     @classmethod
     def read(cls, conf: Configuration) -> "Topology":
-        """Blocking. Raises ConfigError when the table cannot be read."""
+        """Read the settings and the table. Blocking. Raises ConfigError when the table cannot be read."""
         mapping = (conf.get(_IMPL) or "").strip()
         if mapping not in ("", _TABLE_MAPPING, _SCRIPT_MAPPING):
             raise conf.error(

@@ -15,7 +15,7 @@ class NodeUse:
         self._now = self._minute = self._five = 0.0
 
     def observe(self, share: float, now: float) -> None:
-        """The part of the node that is in use, 0..1, which is taken to have been so since the last time."""
+        """Note the part of the node that is in use, 0..1. It is taken to have been so since the last time."""
         share = min(1.0, max(0.0, share))
         if self._at is None:
             self._minute = self._five = share
@@ -26,5 +26,5 @@ class NodeUse:
         self._at, self._now = now, share
 
     def shares(self) -> tuple[float, float, float]:
-        """Now, over the last minute, over the last five."""
+        """Return the shares in use, 0..1: now, over the last minute, over the last five."""
         return round(self._now, 4), round(self._minute, 4), round(self._five, 4)

@@ -59,7 +59,10 @@ class Access:
         return not self.enabled or self._owns(user, app) or self._is_granted(app.modify_acl, user, app)
 
     def may_submit(self, user: str, leaf: QueueView) -> bool:
-        """Administrators of the cluster are not asked: only the queues' own lists count, as in Hadoop."""
+        """Return whether the user may submit to this queue.
+
+        Administrators of the cluster are not asked: only the queues' own lists count, as in Hadoop.
+        """
         return not self.enabled or may_submit(leaf, user, self.groups_of)
 
     def _owns(self, user: str, app: Application) -> bool:
@@ -83,7 +86,7 @@ class Access:
             raise YarnError(f"{_DENIED}User {caller.user} cannot perform operation MODIFY_APP on {app.id}")
 
     def check_target(self, caller: Caller, app: Application, target: str) -> None:
-        """Whether the caller may move something to this queue."""
+        """Check that the caller may move something to this queue. Raises YarnError."""
         if not self.enabled:
             return
         queue = self._facts.queue(target)
@@ -98,7 +101,7 @@ class Access:
             raise YarnError(f"{_ADMIN_DENIED}User {caller.user} doesn't have permission to call '{operation}'")
 
     def check_groups_reader(self, caller: Caller) -> None:
-        """The one method of the administrator whose refusal is an IOException."""
+        """Check the one method of the administrator whose refusal is an IOException. Raises RemoteIOError."""
         try:
             self.check_administrator(caller, "getGroupsForUser")
         except YarnError as error:

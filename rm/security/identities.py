@@ -35,7 +35,7 @@ class Identities:
     def read(
         cls, conf: Configuration, settings: RmSettings, store: StateStore, facts: Facts, clock: Clock
     ) -> "Identities":
-        """Blocking. Raises ConfigError, StateStoreError."""
+        """Read the configuration and the store. Blocking. Raises ConfigError, StateStoreError."""
         groups = Groups.read(conf)
         groups_of = GroupLookups(groups, unix_groups)
         access = Access(
@@ -54,7 +54,7 @@ class Identities:
         return cls(groups, proxies, services, access, delegations, delegation_store)
 
     def admission(self, protocols: Sequence[str]) -> ServiceAcl:
-        """What a server that serves these asks of each connection: raises Authorization, NotYetKnown."""
+        """Return what a server that serves these asks of each connection. It raises Authorization, NotYetKnown."""
 
         def admit(caller: Caller, protocol: str) -> None:
             self.proxies.check(caller)
@@ -63,5 +63,5 @@ class Identities:
         return admit
 
     def roll(self, now: float) -> None:
-        """Keys and tokens whose time has come; when the store is started, then once a second."""
+        """Roll keys and tokens whose time has come; when the store is started, then once a second."""
         self.delegation_store.roll(self.delegations)

@@ -58,7 +58,7 @@ class TokenMint:
         now_ms: int,
         log_aggregation: common.LogAggregationContext | None = None,
     ) -> Token:
-        """What the node checks before it starts the container."""
+        """Make the token that the node checks before it starts the container."""
         identifier = self._form_of(container, submitter, log_aggregation)
         identifier.nmHostAddr = str(container.node_id)
         identifier.expiryTimeStamp = now_ms + self._container_lifetime_ms

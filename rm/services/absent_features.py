@@ -104,9 +104,9 @@ def register_absent_features(server: RpcServer) -> None:
 
 
 def register_absent_administration(server: RpcServer, check: Callable[..., None]) -> None:
-    """`check(caller, operation=...)` raises for callers who are no administrators.
+    """Registers what there is not. A router's methods are refused to everybody alike.
 
-    A router's methods are refused to everybody alike.
+    `check(caller, operation=...)` raises for callers who are no administrators.
     """
     for method, answer in _ABSENT_ADMINISTRATION.items():
         operation = _OPERATIONS.get(method.name, method.name)

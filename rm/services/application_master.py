@@ -89,13 +89,13 @@ class ApplicationMasterService:
         server.register(ApplicationMasterProtocol.finishApplicationMaster, self.finish_application_master)
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt is over: its token opens nothing any more."""
+        """Forget an attempt that is over: its token opens nothing any more."""
         self._tokens.masters.forget(attempt_id)
         self._queueing.estimates.attempt_over(attempt_id)
         self._attempts = {k: a for k, a in self._attempts.items() if a.id != attempt_id}
 
     def attempt_of(self, caller: Caller) -> Attempt:
-        """Who is calling. Raises InvalidToken, ApplicationAttemptNotFound."""
+        """Find out who is calling. Raises InvalidToken, ApplicationAttemptNotFound."""
         identifier = caller.token_identifier
         if identifier is None:
             raise InvalidToken("this port serves application masters with an AMRMToken only")
@@ -160,7 +160,7 @@ class ApplicationMasterService:
     def allocate(
         self, request: pb.AllocateRequest, caller: Caller
     ) -> pb.AllocateResponse | Awaitable[pb.AllocateResponse]:
-        """Answered at once but where so many rows come that others would wait for it."""
+        """Answer at once, except where so many rows come that others would wait for it."""
         attempt = self.attempt_of(caller)
         if attempt.taking_in is not None:
             return self._allocate_after(attempt.taking_in, request, caller)

@@ -263,7 +263,7 @@ class ClientService:
     def get_queue_user_acls(
         self, request: pb.GetQueueUserAclsInfoRequest, caller: Caller
     ) -> pb.GetQueueUserAclsInfoResponse:
-        """What the queues' own lists say, whether or not `yarn.acl.enable` has anybody ask them."""
+        """Answer what the queues' own lists say, whether or not `yarn.acl.enable` has anybody ask them."""
         response = pb.GetQueueUserAclsInfoResponse()
         user, groups_of = caller.user, self._access.groups_of
         for queue in self._cluster.scheduler.facts.root.walk():

@@ -10,7 +10,7 @@ from yaqd.proto import yarn_common_pb2 as common
 
 
 def no_such_application(app_id: ApplicationId) -> str:
-    """In Hadoop's words."""
+    """Says in Hadoop's words that there is no such application."""
     return f"Application with id '{app_id}' doesn't exist in RM. Please check that the job submission was successful."
 
 
@@ -24,7 +24,7 @@ def find_application(cluster: Cluster, message: common.ApplicationId) -> Applica
 
 
 def find_attempt(cluster: Cluster, app: Application, message: common.ApplicationAttemptId) -> Attempt:
-    """An attempt of an application that was found. Raises ApplicationAttemptNotFound."""
+    """Finds an attempt of an application that was found. Raises ApplicationAttemptNotFound."""
     attempt_id = convert.attempt_id(message)
     attempt = next((a for a in reversed(every_attempt(app)) if a.id == attempt_id), None)
     if attempt is None:

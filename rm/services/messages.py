@@ -15,12 +15,12 @@ from yaqd.security import Token
 
 
 def wire(value: IntEnum) -> Any:
-    """The number of an enum of ours where a message wants one of its own, which are the same by construction."""
+    """Return an enum of ours where a message wants one of its own: the numbers are the same by construction."""
     return value
 
 
 def put_container(message: common.Container, container: RmContainer, token: Token) -> None:
-    """What a master is given, into a field of its answer."""
+    """Write what a master is given into a field of its answer."""
     allocation = container.allocation
     message.node_http_address = container.http_address
     message.execution_type = wire(allocation.execution_type)
@@ -36,7 +36,7 @@ def put_container(message: common.Container, container: RmContainer, token: Toke
 
 
 def put_completion(message: common.ContainerStatus, completion: Completion, *, with_times: bool) -> None:
-    """How a master is told of a container's end, into a field of its answer; `with_times`: it reads extensions."""
+    """Write a container's end into a field of the master's answer; `with_times`: it reads extensions."""
     if with_times and completion.times_ms is not None:
         message.yaq_times.queued_ms, message.yaq_times.run_ms = completion.times_ms
     message.state = wire(ContainerState.COMPLETE)
@@ -97,7 +97,7 @@ def container_report_pb(container: RmContainer, user: str) -> common.ContainerRe
 
 
 def resource_types_pb(further: Iterable[ResourceType]) -> list[common.ResourceTypeInfo]:
-    """All resource types, as masters and clients learn of them."""
+    """List all resource types, as masters and clients learn of them."""
     return [
         common.ResourceTypeInfo(name="memory-mb", units="Mi", type=common.COUNTABLE),
         common.ResourceTypeInfo(name="vcores", units="", type=common.COUNTABLE),

@@ -89,7 +89,7 @@ class PlacementRequests:
     # ---- allocate
 
     def read(self, attempt: Attempt, request: pb.AllocateRequest) -> tuple[AskRow, ...]:
-        """What is asked for. Raises YarnError for what cannot be taken in."""
+        """Read what is asked for. Raises YarnError for what cannot be taken in."""
         if attempt.placed_keys:
             self._check_keys(attempt, request.ask)
         if not request.scheduling_requests:

@@ -9,7 +9,7 @@ from yaqd.proto import yarn_common_pb2 as common
 
 
 def queue_statistics(queue: QueueView, cluster: Cluster) -> common.QueueStatistics:
-    """Of applications that have ended, those count that the ResourceManager still remembers."""
+    """Count a queue's statistics. Ended applications count as far as the ResourceManager remembers them."""
     facts = cluster.scheduler.facts
     leaves = {leaf.path: leaf for leaf in queue.walk() if leaf.is_leaf}
     states = _ended(cluster, leaves)

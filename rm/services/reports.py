@@ -51,13 +51,16 @@ class Reports:
     # ---- applications
 
     def tracking_url(self, app: Application) -> str:
-        """Through the proxy from the beginning to after the end; the application's page where it failed."""
+        """Return the URL through the proxy, from the beginning to after the end.
+
+        An application that failed has its own page there.
+        """
         if app.is_unmanaged:
             return self.original_url(app)
         return self.page_url(app) if _has_failed(app) else self._proxy_url(app)
 
     def original_url(self, app: Application) -> str:
-        """As the master gave it, "N/A" without one; the application's page where it failed."""
+        """Return the URL as the master gave it, "N/A" without one; the application's page where it failed."""
         if _has_failed(app):
             return self.page_url(app)
         if app.conclusion is not None and app.conclusion.tracking_url:
@@ -117,7 +120,7 @@ class Reports:
         return message
 
     def hidden(self, app: Application) -> common.ApplicationReport:
-        """What those are told who may not see the application: that it is there, whose it is and how far."""
+        """Return the report for those who may not see the application: that it is there, whose it is and how far."""
         message = self.application(app)
         message.host, message.rpc_port, message.progress = "N/A", -1, 0.0
         message.trackingUrl = message.originalTrackingUrl = message.diagnostics = "N/A"
@@ -130,7 +133,7 @@ class Reports:
         return message
 
     def diagnostics(self, app: Application) -> str:
-        """How it ended, else why it waits."""
+        """Return how the application ended, else why it waits."""
         if app.conclusion is not None:
             return app.conclusion.diagnostics
         return self._of_attempt(app.attempt) if app.attempt is not None else ""
@@ -220,7 +223,10 @@ class Reports:
     def queue(
         self, queue: QueueView, *, children: bool, recursive: bool, shown: Callable[[Application], bool] | None
     ) -> common.QueueInfo:
-        """`shown` says which applications of the queue, and those below it, are listed; None: none."""
+        """Report a queue.
+
+        `shown` says which applications of the queue, and those below it, are listed; None: none.
+        """
         spec = queue.spec
         share = self.cluster.scheduler.facts.share(queue.used)
         guarantee = spec.absolute_capacity

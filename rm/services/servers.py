@@ -29,7 +29,7 @@ class Servers:
     def make(
         cls, settings: RmSettings, limits: ServerLimits, identities: Identities, master_tokens: TokenSecrets
     ) -> "Servers":
-        """Not started yet. Masters need their token; clients may show a delegation token."""
+        """Make the servers, not started yet. Masters need their token; clients may show a delegation token."""
 
         def server(
             name: str,

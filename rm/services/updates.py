@@ -110,7 +110,7 @@ class ContainerUpdates:
     # ---- granted
 
     def granted(self, update: Update) -> None:
-        """The scheduler has booked it: the record follows, the master will be told."""
+        """Note that the scheduler has booked it: the record follows, the master will be told."""
         container = self._cluster.containers[update.container_id]
         container.book_usage(self._cluster.clock.wall_ms())
         container.allocation = replace(
@@ -152,7 +152,7 @@ class ContainerUpdates:
     # ---- confirmed, or not
 
     def reported(self, node: RmNode, status: server.NodeStatus) -> None:
-        """The node says what has grown there."""
+        """Note what the node says has grown there."""
         for message in status.increased_containers:
             container = node.containers.get(convert.container_id(message.id))
             if container is None:

@@ -198,8 +198,10 @@ def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationB
 
 
 def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings, QueueSettings]:
-    """What a refresh of the queues takes from the files as they are now. What does nothing there is logged, as at the
-    start. Blocking. Raises ConfigError."""
+    """Reads what a refresh of the queues takes from the files as they are now. Blocking. Raises ConfigError.
+
+    What does nothing there is logged, as at the start.
+    """
     from yaqd.config.check import worth_logging
 
     fresh = conf.reread()
@@ -210,7 +212,7 @@ def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettin
 
 
 def read_queues(conf: Configuration) -> SchedulerSpec:
-    """The queues as `capacity-scheduler.xml` has them now. Blocking. Raises ConfigError."""
+    """Reads the queues as `capacity-scheduler.xml` has them now. Blocking. Raises ConfigError."""
     queues = conf.capacity_scheduler()
     properties = {key: value for key, value in queues.items() if key.startswith(PREFIX)}
     try:

@@ -21,16 +21,16 @@ class LiveSettings:
         return await asyncio.to_thread(self._conf.reread)
 
     async def administrators(self) -> None:
-        """`yarn.admin.acl`."""
+        """Read `yarn.admin.acl` again."""
         conf = await self._read()
         self._identities.access.set_administrators(conf.get("yarn.admin.acl") or "")
 
     async def proxy_users(self) -> None:
-        """`hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*`."""
+        """Read `hadoop.proxyuser.*` and `yarn.resourcemanager.proxyuser.*` again."""
         await asyncio.to_thread(self._identities.proxies.refresh, await self._read())
 
     async def services(self) -> None:
-        """`hadoop-policy.xml`."""
+        """Read `hadoop-policy.xml` again."""
         await asyncio.to_thread(self._identities.services.refresh, await self._read())
 
     @property
@@ -38,10 +38,10 @@ class LiveSettings:
         return self._identities.services.enabled
 
     async def groups(self) -> None:
-        """The fixed mapping; what was looked up is forgotten."""
+        """Read the fixed mapping again; what was looked up is forgotten."""
         self._identities.groups.refresh(await self._read())
 
     async def highest_priority(self) -> None:
-        """`yarn.cluster.max-application-priority`; applications keep what they have."""
+        """Read `yarn.cluster.max-application-priority` again; applications keep what they have."""
         conf = await self._read()
         self._applications.priority_max = conf.get_int("yarn.cluster.max-application-priority")

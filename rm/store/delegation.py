@@ -16,7 +16,7 @@ class DelegationStore:
         self._store = store
 
     def load(self) -> tuple[list[DelegationKey], list[DelegationToken]]:
-        """Blocking; before the store is started. Raises StateStoreError."""
+        """Load keys and tokens. Blocking; before the store is started. Raises StateStoreError."""
         keys = self._store.read("SELECT id, key, expires_ms FROM delegation_key")
         tokens = self._store.read("SELECT sequence, identifier, good_until_ms FROM delegation_token")
         return (

@@ -37,7 +37,7 @@ class StoreLock:
             raise
 
     def release(self) -> None:
-        """Also when it is released already."""
+        """Release the lock, also when it is released already."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -61,7 +61,7 @@ class RecordFile:
             self._stop(f"{_LINES_MAX} lines wait to be written")
 
     def close(self) -> None:
-        """All that was noted is in the file."""
+        """Waits until all that was noted is in the file."""
         self._is_going = False
         while self._thread.is_alive():  # it has ended where the disk was full
             with suppress(queue.Full):

@@ -199,7 +199,7 @@ class StateStore:
         return StoredState(epoch, tuple(_stored(row, former.get(row[:2], {})) for row in rows))
 
     def read(self, sql: str) -> list[Any]:
-        """Rows of a query. Blocking; before `start`. Raises StateStoreError."""
+        """Return the rows of a query. Blocking; before `start`. Raises StateStoreError."""
         try:
             return self._database.execute(sql).fetchall()
         except sqlite3.Error as error:
@@ -278,7 +278,7 @@ class StateStore:
         return self.write("DELETE FROM application WHERE cluster_timestamp = ? AND id = ?", key)
 
     def write(self, sql: str, values: tuple[object, ...]) -> "asyncio.Future[None]":
-        """One statement; the future is done when the disk has it."""
+        """Write one statement; the future is done when the disk has it."""
         assert self._loop is not None, "start() comes first"
         done: asyncio.Future[None] = self._loop.create_future()
         try:
@@ -333,7 +333,7 @@ class StateStore:
 
 
 def log_failed_write(consequence: str, done: "asyncio.Future[None]") -> None:
-    """For a write's `add_done_callback`."""
+    """Log a write that failed: for a write's `add_done_callback`."""
     if not done.cancelled() and done.exception() is not None:
         log.error("%s: %s", consequence, done.exception())
 

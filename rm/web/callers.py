@@ -25,7 +25,7 @@ class WebCallers:
         return self.access.may_view(user, app)
 
     def viewable(self, apps: Iterable[Application], user: str) -> Iterator[tuple[Application, bool]]:
-        """What a list shows of them, each with whether the caller may see all of it. Raises NotYetKnown."""
+        """Yields what a list shows of them, each with whether the caller may see all of it. Raises NotYetKnown."""
         for app in apps:
             may_view = self.may_view(app, user)
             if may_view or not self.only_viewable:

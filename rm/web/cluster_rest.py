@@ -33,7 +33,7 @@ class ClusterRest:
         return web.json_response({"scheduler": {"schedulerInfo": QueueInfo(self._cluster).scheduler()}})
 
     async def statistics(self, request: web.Request) -> web.Response:
-        """How many applications are in each state, of one type or of all."""
+        """Answer how many applications are in each state, of one type or of all."""
         try:
             states = known_states(request.query, "states") or YarnApplicationState.__members__.keys()
         except BadParameter as error:
@@ -50,7 +50,7 @@ class ClusterRest:
         return web.json_response({"appStatInfo": {"statItem": items}})
 
     async def access(self, request: web.Request) -> web.Response:
-        """Whether a user may submit to a queue, or administrate it."""
+        """Answer whether a user may submit to a queue, or administrate it."""
         access, query = self._callers.access, request.query
         caller = self._callers.user(request)
         user, wanted = query.get("user", "").strip(), query.get("queue-acl-type", "").strip()

@@ -82,7 +82,7 @@ def known_states(query: MultiMapping[str], *keys: str) -> frozenset[str]:
 
 
 def deselected(query: MultiMapping[str]) -> frozenset[str]:
-    """Fields of applications that the answer is to leave out (DeSelectFields). Raises BadParameter."""
+    """Returns fields of applications that the answer is to leave out (DeSelectFields). Raises BadParameter."""
     named = words(query, "deSelects")
     for word in sorted(named):
         if word not in DESELECTABLE:
@@ -92,7 +92,7 @@ def deselected(query: MultiMapping[str]) -> frozenset[str]:
 
 
 def words(query: MultiMapping[str], key: str, change: Callable[[str], str] = str) -> frozenset[str]:
-    """Comma-separated and repeated values alike."""
+    """Returns comma-separated and repeated values alike."""
     return frozenset(
         change(word.strip()) for value in query.getall(key, []) for word in value.split(",") if word.strip()
     )

@@ -10,7 +10,7 @@ from yaqd.model import NodeState, Resource
 
 
 def metrics_json(cluster: Cluster) -> dict[str, Any]:
-    """Of applications that have ended, those count that are still remembered."""
+    """Return the cluster's metrics. Ended applications count as far as they are still remembered."""
     facts = cluster.scheduler.facts
     queues = queue_statistics(facts.root, cluster)
     used, total = facts.root.used, facts.total

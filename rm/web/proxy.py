@@ -89,7 +89,7 @@ class WebProxy:
         router.add_route("*", f"{proxying.PREFIX}/{{path:.*}}", self.answer)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Every request below `/proxy`, whatever its method."""
+        """Answer every request below `/proxy`, whatever its method."""
         if request.method not in _METHODS:
             raise web.HTTPMethodNotAllowed(request.method, _METHODS)
         try:

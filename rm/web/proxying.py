@@ -77,7 +77,7 @@ class ProxyPath:
 
 
 def parse_path(raw_path: str) -> ProxyPath:
-    """`/proxy/<app>[/<rest>]` or `/proxy/redirect/<app>[/<rest>]`. Raises BadPath with Hadoop's words."""
+    """Parse `/proxy/<app>[/<rest>]` or `/proxy/redirect/<app>[/<rest>]`. Raises BadPath with Hadoop's words."""
     if not _PLAIN.match(raw_path):
         raise BadPath("Your path appears to be formatted incorrectly.")
     tail = raw_path.removeprefix(_REDIRECTED) if raw_path.startswith(_REDIRECTED) else raw_path[len(PREFIX) + 1 :]
@@ -89,7 +89,7 @@ def parse_path(raw_path: str) -> ProxyPath:
 
 
 def tracking_address(registered: str) -> URL | None:
-    """The address an application gave for itself, None when it gave none that a browser could open.
+    """Return the address an application gave for itself, None when it gave none that a browser could open.
 
     One without a scheme is `host:port[/path]` (ProxyUriUtils.getUriFromAMUrl).
     """
@@ -107,7 +107,10 @@ def tracking_address(registered: str) -> URL | None:
 
 
 def is_off_limits(host: str) -> bool:
-    """Whether it is a link-local IP address: where clouds hand a machine's own credentials to whoever asks from it."""
+    """Return whether it is a link-local IP address.
+
+    Clouds hand a machine's own credentials to whoever asks there from it.
+    """
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_link_local
     except ValueError:
@@ -115,7 +118,7 @@ def is_off_limits(host: str) -> bool:
 
 
 def target(address: URL, rest: str, raw_query: str) -> URL:
-    """The address with the request's path and query behind it; its authority is never anything else."""
+    """Return the address with the request's path and query behind it; its authority is never anything else."""
     path = address.raw_path
     if rest:
         path = f"{path.rstrip('/')}/{rest}"
@@ -142,7 +145,7 @@ def to_browser(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def relocate(location: str, asked: URL, address: URL, app: ApplicationId) -> str:
-    """Where the browser goes when the master answers with a redirect. Raises RedirectLoop."""
+    """Return where the browser goes when the master answers with a redirect. Raises RedirectLoop."""
     base = f"{PREFIX}/{app}"
     try:
         url = asked.join(URL(location))

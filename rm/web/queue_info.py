@@ -32,7 +32,7 @@ class QueueInfo:
         self._types = cluster.resource_types
 
     def scheduler(self) -> dict[str, Any]:
-        """The root, with all below it."""
+        """Return the root, with all below it."""
         root = self._facts.root
         shown = {"type": "capacityScheduler", **self._shares(root), "queueName": root.spec.name}
         shown |= {"queueCapacityVectorInfo": _vector(root.spec.capacity * 100)}

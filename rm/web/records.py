@@ -24,7 +24,7 @@ _UNASSIGNED: Final = (
 
 
 def application_json(app: Application, reports: Reports, cluster: Cluster, *, may_view: bool) -> dict[str, Any]:
-    """Without `may_view` only what a list of applications shows to everybody."""
+    """Write an application; without `may_view` only what a list of applications shows to everybody."""
     report = reports.application(app)
     public: dict[str, Any] = {
         "id": str(app.id),
@@ -186,7 +186,10 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
 def container_json(
     container: RmContainer, user: str, now_ms: int, types: Iterable[ResourceType] = ()
 ) -> dict[str, Any]:
-    """Of this record alone every value is a text, amounts and times (epoch ms) too, as Hadoop's is written."""
+    """Write a container. Every value is a text, amounts and times (epoch ms) too, as Hadoop's is written.
+
+    That holds for this record alone.
+    """
     report = container_report_pb(container, user)
     resource = container.allocation.resource
     amounts = {"memory-mb": resource.memory_mb, "vcores": resource.vcores}

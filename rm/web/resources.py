@@ -29,7 +29,10 @@ def resource_json(amount: Resource, types: Iterable[ResourceType]) -> dict[str, 
 
 
 def usages_json(amounts: Mapping[str, Resource], types: Iterable[ResourceType]) -> dict[str, Any]:
-    """What is used, reserved and so on, by these names; there is one partition of nodes, without a label."""
+    """Write what is used, reserved and so on, by these names.
+
+    There is one partition of nodes, without a label.
+    """
     types = tuple(types)
     shown = {name: resource_json(amount, types) for name, amount in amounts.items()}
     return {"resourceUsagesByPartition": [{"partitionName": "", **shown}]}

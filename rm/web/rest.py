@@ -177,7 +177,7 @@ class Rest:
         return web.json_response({"node": node_json(node, self._cluster)})
 
     async def decisions(self, request: web.Request) -> web.Response:
-        """The scheduler's last decisions, newest last; not one of Hadoop's pages."""
+        """Answer the scheduler's last decisions, newest last; not one of Hadoop's pages."""
         if not self._callers.may_view_all(self._callers.user(request)):
             raise problem(403, "ForbiddenException", "only administrators see the scheduler's decisions")
         entries = [
@@ -209,7 +209,7 @@ class Rest:
         return app
 
     def visible_app(self, request: web.Request, absent: Callable[[ApplicationId], str] = _absent_app) -> Application:
-        """`absent`: what is said of one that is not there."""
+        """Find an application that the caller may view. `absent`: what is said of one that is not there."""
         app, user = self._find_app(request, absent), self._callers.user(request)
         if not self._callers.may_view(app, user):
             raise problem(403, "ForbiddenException", f"User {user} cannot perform operation VIEW_APP on {app.id}")

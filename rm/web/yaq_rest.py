@@ -23,7 +23,7 @@ class YaqRest:
         router.add_get(f"{BASE}/nodes", self.nodes)
 
     async def explain(self, request: web.Request) -> web.Response:
-        """Of an application that the caller may view."""
+        """Answer the explanation of an application that the caller may view."""
         app = self._rest.visible_app(request, no_such_application)  # as the other commands say it
         return web.json_response({"explanation": self._explain.application(app)})
 
