@@ -129,7 +129,7 @@ class Estimates:
             ended.pop(container_id, None)
 
     def called(self, attempt_id: ApplicationAttemptId) -> None:
-        """Hear that a master has called: of what has ended before it has said what it had to say."""
+        """Learn from the attempt's ended containers: its master has called, and so has said which had no task."""
         for ran in self._ended.pop(attempt_id, {}).values():
             self._learn(ran)
 
