@@ -81,7 +81,7 @@ def submit(
 
 
 def attach(application_id: str, *, conf_dir: str | Path | None = None) -> SubmittedJob:
-    """A job that was submitted earlier, by whomever. ValueError for text that is no application's id."""
+    """Find a job that was submitted earlier, by whomever. Raises ValueError for text that is no application's id."""
     return SubmittedJob(_configuration(conf_dir, {}, log.warning), ApplicationId.parse(application_id))
 
 

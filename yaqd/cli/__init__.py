@@ -8,7 +8,7 @@ PROGRAM: Final = object()
 
 
 def main() -> None:
-    """Entry point of the `yaq` script."""
+    """Run the `yaq` script."""
     from yaqd.cli.app import yaq
 
     try:

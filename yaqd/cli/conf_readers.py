@@ -21,7 +21,7 @@ _GPUS: Final = "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices"
 
 
 def refusals(folder: Path, found: Sequence[Finding]) -> Iterator[Finding]:
-    """Errors beyond those of `found`, which says what the files themselves show. Blocking."""
+    """Yield errors beyond those of `found`, which says what the files themselves show. Blocking."""
     try:
         conf = Configuration.load(folder)
         defaults = Configuration.load(environ={})
@@ -37,7 +37,7 @@ def refusals(folder: Path, found: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def strangers(folder: Path) -> Iterator[Finding]:
-    """Warnings about settings of hosts whose nodes the ResourceManager would not let in. Blocking."""
+    """Yield warnings about settings of hosts whose nodes the ResourceManager would not let in. Blocking."""
     from rm.node_queues.orderings import named_hosts
     from rm.nodes.hosts import read_host_lists
 

@@ -83,7 +83,7 @@ def check_supported(conf: Configuration) -> None:
 
 
 def log_settings(conf: Configuration) -> tuple[str, int, int]:
-    """Level, and size in bytes and number of the files. Raises ConfigError."""
+    """Return the level, and size in bytes and number of the files. Raises ConfigError."""
     return (
         conf.get_choice("yaq.log.level", LEVELS),
         conf.get_size_bytes("yaq.log.file.max-bytes", minimum=4096),
@@ -92,7 +92,7 @@ def log_settings(conf: Configuration) -> tuple[str, int, int]:
 
 
 def set_up_logging(conf: Configuration, name: str) -> None:
-    """To `<yaq.log.dir>/<name>.log`, rotated by size, or to standard error when no folder is set."""
+    """Log to `<yaq.log.dir>/<name>.log`, rotated by size, or to standard error when no folder is set."""
     level, max_bytes, backups = log_settings(conf)
     folder = (conf.get("yaq.log.dir") or "").strip()
     handler: logging.Handler = logging.StreamHandler(sys.stderr)

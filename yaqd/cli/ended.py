@@ -29,7 +29,7 @@ class EndedBySignal(KeyboardInterrupt):
 
 
 def exit_code_of(end: KeyboardInterrupt) -> int:
-    """130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
+    """Returns 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP."""
     return _BY_SIGNAL + end.number if isinstance(end, EndedBySignal) else INTERRUPTED
 
 

@@ -43,7 +43,7 @@ class CommandError(Exception):
 
 
 def explain(error: Exception) -> tuple[str, int] | None:
-    """(message, exit code) for an expected error; None for a fault of ours, which deserves its traceback."""
+    """Return (message, exit code) for an expected error; None for a fault of ours, which deserves its traceback."""
     for module_name, class_name, code in _CODES:
         module = sys.modules.get(module_name)
         if module is not None and isinstance(error, getattr(module, class_name)):

@@ -46,7 +46,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, which sees no lazy commands when it looks for a name that is nearly right."""
+        """Resolve as click does, which sees no lazy commands when it looks for a name that is nearly right."""
         if args[0] not in self.list_commands(ctx) and args[0][:1].isalnum():
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -84,7 +84,7 @@ class FiniteFloat(click.FloatRange):
 
 
 def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` words as a mapping; the last one of a key counts."""
+    """Parses `key=value` words to a mapping; the last one of a key counts."""
     parsed = {}
     for define in defines:
         key, equals, value = define.partition("=")
@@ -95,7 +95,10 @@ def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
 
 
 def load_conf(conf_dir: Path | None, overrides: dict[str, str]) -> Any:
-    """The configuration, its -D settings checked: a misspelt key there is an error, not a setting that does nothing."""
+    """Loads the configuration and checks its -D settings.
+
+    A misspelt key there is an error, not a setting that does nothing.
+    """
     from yaqd.config import Configuration
 
     if overrides:
@@ -113,12 +116,12 @@ def check_defines(overrides: dict[str, str]) -> None:
 
 
 def words(values: tuple[str, ...]) -> list[str]:
-    """The words of options that take comma-separated lists and may be repeated."""
+    """Splits the words of options that take comma-separated lists and may be repeated."""
     return [word for value in values for word in value.split(",") if word]
 
 
 def assignments(option: str, values: tuple[str, ...]) -> dict[str, str]:
-    """`NAME=VALUE` options as a mapping."""
+    """Parses `NAME=VALUE` options to a mapping."""
     parsed = {}
     for value in values:
         name, equals, text = value.partition("=")

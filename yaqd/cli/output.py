@@ -18,14 +18,17 @@ def print_json(value: Any) -> None:
 
 
 def snake_keys(value: Any) -> Any:
-    """An answer of a daemon's REST page with its keys as commands have them: mergedBytes becomes merged_bytes."""
+    """Rewrite the keys of a daemon's REST answer as commands have them: mergedBytes becomes merged_bytes."""
     if isinstance(value, dict):
         return {_BEFORE_CAPITAL.sub("_", key).lower(): snake_keys(found) for key, found in value.items()}
     return [snake_keys(found) for found in value] if isinstance(value, list) else value
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
-    """Columns as wide as their widest cell; numbers to the right. `empty` is what to say when there are no rows."""
+    """Print columns as wide as their widest cell; numbers to the right.
+
+    `empty` is what to say when there are no rows.
+    """
     if not rows:
         click.echo(empty)
         return
@@ -41,7 +44,10 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, em
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:
-    """One `name: value` a line, values aligned; a value of several lines is indented under its name."""
+    """Print one `name: value` a line, values aligned.
+
+    A value of several lines is indented under its name.
+    """
     width = max(len(name) for name, _ in fields) + 2
     for name, value in fields:
         text = str(value).rstrip()
@@ -54,7 +60,7 @@ def print_fields(fields: Sequence[tuple[str, object]]) -> None:
 
 
 def duration(milliseconds: float) -> str:
-    """`850ms`, `12.3s`, `4m05s`, `2h03m`."""
+    """Write a duration: `850ms`, `12.3s`, `4m05s`, `2h03m`."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f}ms"
     seconds = milliseconds / 1000
@@ -67,7 +73,7 @@ def duration(milliseconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """`512 B`, `1.5 KB`, `64.0 MB`: powers of 1024."""
+    """Write a size: `512 B`, `1.5 KB`, `64.0 MB`: powers of 1024."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 1024:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -76,17 +82,17 @@ def size(count: float) -> str:
 
 
 def priority_text(application_id: object, given: int, asked: int) -> str:
-    """What became of a priority that was asked for."""
+    """Say what became of a priority that was asked for."""
     cut = f": {asked} was cut to yarn.cluster.max-application-priority" if given < asked else ""
     return f"{application_id} has priority {given}{cut}"
 
 
 def shortened(text: str, chars: int = TRUNCATED_CHARS) -> str:
-    """One line of at most `chars` characters."""
+    """Shorten a text to one line of at most `chars` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= chars else flat[: chars - 3] + "..."
 
 
 def shortened_error(text: str, chars: int) -> str:
-    """The same for what went wrong, of which the end tells as much as the beginning."""
+    """Shorten what went wrong to such a line: its end tells as much as its beginning."""
     return without_middle(" ".join(text.split()), chars)

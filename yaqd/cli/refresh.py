@@ -115,7 +115,7 @@ def _calls(drain_s: int | None, now: bool) -> dict[str, tuple[Any, Any]]:
 
 
 def said_draining(nodes: list[str]) -> str:
-    """Which nodes end what they run and take nothing new."""
+    """Says which nodes end what they run and take nothing new."""
     if not nodes:
         return "no node is draining"
     return f"{len(nodes)} nodes are draining: {_list(nodes)}" if len(nodes) > 1 else f"1 node is draining: {nodes[0]}"
@@ -160,7 +160,7 @@ class Administration:
         self._client.close()
 
     def draining(self) -> list[str]:
-        """The nodes that are."""
+        """Lists the nodes that are draining."""
         from yaqd.proto import convert
         from yaqd.proto import yarn_admin_pb2 as pb
         from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Protocol

@@ -64,7 +64,7 @@ def _watch(nodes: Any, interval: float) -> None:
 
 
 def table(nodes: list[dict[str, Any]], width: int) -> Any:
-    """For `rich`; in a terminal of few columns with fewer of its own."""
+    """Make the table for `rich`; in a terminal of few columns it has fewer of its own."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table

@@ -199,7 +199,7 @@ class Configuration:
         return self._typed(key, None, values.parse_address)
 
     def get_choice(self, key: str, choices: Iterable[str], default: str | None = None) -> str:
-        """One of the words, whatever its case, in the spelling of `choices`."""
+        """Return one of the words, whatever its case, in the spelling of `choices`."""
         by_lower = {choice.lower(): choice for choice in choices}
 
         def parse(text: str) -> str:

@@ -21,7 +21,7 @@ _OPEN: Final = "open to the network"
 
 
 def is_loopback(host: str) -> bool:
-    """Do all addresses of that name lead back to this machine? Looks names up: blocking."""
+    """Return whether all addresses of that name lead back to this machine. Looks names up: blocking."""
     if host in WILDCARDS:
         return False
     try:
@@ -51,7 +51,7 @@ def require_cluster(conf: Configuration) -> None:
 
 
 def reach_line(daemon: str, listening: Sequence[tuple[str, str, int]], who: str) -> str:
-    """One line for people: where a daemon listens, who reaches it there, and what `who` says that they may do.
+    """Say in one line where a daemon listens, who reaches it there, and what `who` says that they may do.
 
     `listening`: what for, the bound address, the port.
     """

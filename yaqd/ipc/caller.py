@@ -22,5 +22,8 @@ class Caller:
 
 
 def is_user_name(name: str) -> bool:
-    """Whether a name from a stranger can be used as a user: no separators, no control characters, no `..`."""
+    """Return whether a name from a stranger can be used as a user.
+
+    It has no separators, no control characters, no `..`.
+    """
     return _USER.match(name) is not None and ".." not in name

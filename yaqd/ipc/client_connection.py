@@ -161,7 +161,10 @@ class ClientConnection:
         return replies, output
 
     def closed(self, peer: str, reason: str) -> RpcError:
-        """What it means that the connection ends now. A stock server that does not like a token just closes."""
+        """Return what it means that the connection ends now.
+
+        A stock server that does not like a token just closes.
+        """
         if self._token is not None and self._negotiation is not None and self._negotiation.awaits_verdict:
             service = self._token.service or "any service"
             return RpcAuthenticationError(

@@ -23,7 +23,7 @@ class NotYetKnown(Exception):
 
 
 async def again(handle: Callable[[], Awaitable[Answer]], first: NotYetKnown) -> Answer:
-    """What `handle` comes to when what it missed, `first` and maybe more, is there. Raises what it raises."""
+    """Call `handle` when what it missed, `first` and maybe more, is there. Raises what it raises."""
     missing = first
     for _ in range(_TRIES_MAX):
         await missing.ready()

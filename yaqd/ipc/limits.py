@@ -54,7 +54,7 @@ class ClientLimits:
 
 
 def affordable_connections(wanted: int) -> int:
-    """`wanted`, or what one server may take of the descriptors that this process may have (`ulimit -n`).
+    """Return `wanted`, or what one server may take of this process's descriptors (`ulimit -n`).
 
     Strangers at one port must not use up those with which the daemon opens files and other peers come in.
     """

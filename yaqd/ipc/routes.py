@@ -51,7 +51,7 @@ class Routes:
         methods[method.name] = Route(method, handler)
 
     def all(self) -> list[Route]:
-        """In the order in which they were added, protocol by protocol."""
+        """List the routes in the order in which they were added, protocol by protocol."""
         return [route for methods in self._methods.values() for route in methods.values()]
 
     def find(self, header: bytes) -> Route:

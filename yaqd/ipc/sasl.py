@@ -70,11 +70,11 @@ class Digest:
         return _md5((keyed + _md5(a2.encode()).hexdigest()).encode()).hexdigest()
 
     def response(self) -> str:
-        """The client's proof, 32 hexadecimal digits."""
+        """Return the client's proof, 32 hexadecimal digits."""
         return self._proof(f"AUTHENTICATE:{DIGEST_URI}")
 
     def rspauth(self) -> str:
-        """The server's proof, 32 hexadecimal digits."""
+        """Return the server's proof, 32 hexadecimal digits."""
         return self._proof(f":{DIGEST_URI}")
 
 
@@ -83,7 +83,7 @@ def encode_secret(value: bytes) -> str:
 
 
 def challenge(nonce: str) -> bytes:
-    """The server's opening message."""
+    """Return the server's opening message."""
     return f'realm="{REALM}",nonce="{nonce}",qop="{_QOP}",charset=utf-8,algorithm=md5-sess'.encode()
 
 

@@ -25,7 +25,7 @@ class TaskSet:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], *, on_error: OnError | None = None) -> "asyncio.Task[T]":
-        """`on_error` hears of this one's error in place of the set's."""
+        """Starts a task; `on_error` hears of its error in place of the set's."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(partial(self._done, on_error or self._on_error))

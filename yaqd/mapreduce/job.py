@@ -92,7 +92,7 @@ class Job:
         self.__dict__.update(params or {})
 
     def setup(self) -> None:
-        """Called once in each task before its first record; `self.task.phase` tells map from reduce."""
+        """Set up the task: called once before its first record; `self.task.phase` tells map from reduce."""
 
     def map(self, key: Any, value: Any) -> Iterable[Pair]:
         """Yield pairs for one input record."""
@@ -111,5 +111,8 @@ class Job:
         return crc32(encode_key(key)) % partitions
 
     def cleanup(self) -> Iterable[Pair] | None:
-        """Called once in each task after its last record; may yield last pairs, as a map that sums in memory does."""
+        """Clean up the task: called once after its last record.
+
+        It may yield last pairs, as a map that sums in memory does.
+        """
         return None

@@ -44,7 +44,7 @@ def text_of(value: Any) -> bytes:
 
 
 def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
-    """One line of text output."""
+    """Write one line of text output."""
     if key is None:
         return text_of(value) + b"\n"
     if value is None:
@@ -53,13 +53,13 @@ def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
 
 
 def json_line_of(key: Any, value: Any) -> bytes:
-    """One line of JSON output."""
+    """Write one line of JSON output."""
     record = value if key is None else (key, value)
     return _utf8(_compact(_json_form(record))) + b"\n"
 
 
 def csv_line_of(key: Any, value: Any, columns: tuple[str, ...]) -> bytes:
-    """One line of CSV output. JobError for a record of other columns."""
+    """Write one line of CSV output. Raises JobError for a record of other columns."""
     if isinstance(value, dict):
         if key is not None or value.keys() != set(columns):
             raise JobError(

@@ -11,7 +11,7 @@ _NAME_MAX: Final = 255
 
 
 def refusal(avoided: Collection[str], additions: Sequence[str], removals: Sequence[str]) -> str | None:
-    """Why these changes of what is avoided cannot be; None: they can. Hadoop refuses `*` in the same words."""
+    """Return why these changes of what is avoided cannot be; None: they can. Hadoop refuses `*` in the same words."""
     if ANY_HOST in additions:
         return f"Cannot add {ANY_HOST} to the blacklist!"
     if any(len(name) > _NAME_MAX for name in additions):

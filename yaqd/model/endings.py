@@ -15,7 +15,7 @@ _GAP: Final = " ... "
 
 
 def without_middle(text: str, chars: int) -> str:
-    """At most `chars` characters of the text, more than the gap has: its beginning and its end."""
+    """Cut the text to `chars` characters, more than the gap has: its beginning and its end stay."""
     if len(text) <= chars:
         return text
     kept = chars - len(_GAP)

@@ -36,7 +36,7 @@ def steady_hash(value: object, /) -> int:
 
 
 def install() -> None:
-    """From now on hash() in this process and its forks is `steady_hash`. Dicts and sets go on as they are."""
+    """Make hash() `steady_hash` in this process and its forks. Dicts and sets go on as they are."""
     builtins.hash = steady_hash
 
 

@@ -20,8 +20,10 @@ _told: Final[list[Tell]] = []
 
 
 def survive(tell: Tell | None) -> None:
-    """From now on no foreign policy's exception surfaces in this process; `tell` hears of each policy that is given up.
-    None: they surface."""
+    """Let no foreign policy's exception surface in this process from now on.
+
+    `tell` hears of each policy that is given up. None: exceptions surface.
+    """
     _told[:] = [] if tell is None else [tell]
 
 

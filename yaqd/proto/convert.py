@@ -40,7 +40,7 @@ def container_id(message: pb.ContainerId) -> ContainerId:
 
 
 def container_id_pb(value: ContainerId) -> pb.ContainerId:
-    """Field 1 stays unset, as Java leaves it."""
+    """Write the id. Field 1 stays unset, as Java leaves it."""
     message = pb.ContainerId()
     put_container_id(message, value)
     return message
@@ -65,7 +65,10 @@ def node_id_pb(value: NodeId) -> pb.NodeId:
 
 
 def resource(message: pb.Resource) -> Resource:
-    """`memory` and `virtual_cores` are authoritative; further types come from the map, in single units."""
+    """Read amounts. `memory` and `virtual_cores` are authoritative.
+
+    Further types come from the map, in single units.
+    """
     if not message.resource_value_map:
         return Resource(message.memory, message.virtual_cores)
     extras = {}

@@ -42,7 +42,7 @@ def training_report(message: service.TrainingReport) -> TrainingReport:
 
 
 def training_report_pb(report: TrainingReport) -> service.TrainingReport:
-    """Losses beyond the most that one report may have are left out, the oldest first."""
+    """Write a report; losses beyond the most that one may have are left out, the oldest first."""
     beyond = max(0, len(report.losses) - LOSSES_MAX)
     hint = None if report.convergence is None else service.ConvergenceClass.Name(report.convergence)
     message = service.TrainingReport(sequence=report.sequence, class_hint=hint, losses=report.losses[beyond:])
@@ -69,7 +69,7 @@ def cores_order_pb(order: CoresOrder) -> service.CoresOrder:
 
 
 def apps_cores(message: server.AppsCores) -> dict[ApplicationId, int | None]:
-    """Thousandths of a core by application; None: as many as it can."""
+    """Read thousandths of a core by application; None: as many as it can."""
     return {
         convert.application_id(app.application_id): _bounded(app.milli, MILLI_MAX) if app.HasField("milli") else None
         for app in message.apps[:APPS_MAX]
@@ -77,7 +77,7 @@ def apps_cores(message: server.AppsCores) -> dict[ApplicationId, int | None]:
 
 
 def put_apps_cores(message: server.AppsCores, cores: Mapping[ApplicationId, int | None]) -> None:
-    """Also of none at all, which ends what was told before."""
+    """Write the cores, also of none at all, which ends what was told before."""
     message.SetInParent()
     for app_id, milli in cores.items():
         app = message.apps.add(milli=milli)
@@ -85,7 +85,7 @@ def put_apps_cores(message: server.AppsCores, cores: Mapping[ApplicationId, int 
 
 
 def cpu_totals(messages: Iterable[server.AppCpu]) -> dict[ApplicationId, int]:
-    """Milliseconds by application, as a node says."""
+    """Read milliseconds by application, as a node says."""
     said: dict[ApplicationId, int] = {}
     for message in messages:
         if len(said) >= APPS_MAX:

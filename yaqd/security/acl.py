@@ -23,7 +23,7 @@ class AccessControlList:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Users before the first blank, groups after it; a blank alone means nobody."""
+        """Parse users before the first blank, groups after it; a blank alone means nobody."""
         if _EVERYBODY in text and text.strip() == _EVERYBODY:
             return cls(everybody=True)
         users, _, groups = text.partition(" ")
@@ -31,12 +31,12 @@ class AccessControlList:
 
     @classmethod
     def of(cls, users: str, groups: str) -> Self:
-        """From two comma-separated lists; `*` in either means everybody."""
+        """Make a list from two comma-separated ones; `*` in either means everybody."""
         named, grouped = _names(users), _names(groups)
         return cls(_EVERYBODY in named or _EVERYBODY in grouped, named, grouped)
 
     def allows(self, user: str, groups_of: GroupsOf) -> bool:
-        """Groups are looked up only when it depends on them."""
+        """Return whether the user is allowed. Groups are looked up only when it depends on them."""
         if self.everybody or user in self.users:
             return True
         return bool(self.groups) and not self.groups.isdisjoint(groups_of(user))

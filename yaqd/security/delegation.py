@@ -131,7 +131,7 @@ class DelegationTokens:
         return Token(identifier, token_password(key.key, identifier), self.kind, ""), record
 
     def renew(self, token: Token, user: str | None) -> DelegationToken:
-        """`user` None stands for the token's own renewer (the ResourceManager asks). Raises YarnError."""
+        """Renews a token. `user` None stands for its own renewer (the ResourceManager asks). Raises YarnError."""
         said = _parse(token.identifier)
         user = said.renewer if user is None else user
         now_ms = self._now_ms()

@@ -66,7 +66,7 @@ class Groups:
         return known
 
     def known(self, user: str) -> tuple[str, ...] | None:
-        """What is known without a look-up; None where one is due."""
+        """Return what is known without a look-up; None where one is due."""
         fixed = self._overrides.get(user)
         if fixed is not None:
             return fixed
@@ -74,11 +74,14 @@ class Groups:
         return groups if self._now() < until else None
 
     def learn(self, user: str, groups: tuple[str, ...]) -> None:
-        """What a look-up gave."""
+        """Keep what a look-up gave."""
         self._keep(user, groups, self._kept_s if groups else self._unknown_kept_s)
 
     def not_found(self, user: str) -> None:
-        """A look-up gave no answer: what was known before holds on for a while, else the user is in no group."""
+        """Note that a look-up gave no answer.
+
+        What was known before holds on for a while; else the user is in no group.
+        """
         groups, until = self._known.get(user, ((), -math.inf))
         is_too_old = self._now() > until + (_OLD_FACTOR - 1) * self._kept_s
         self._keep(user, () if is_too_old else groups, self._unknown_kept_s)
@@ -96,7 +99,7 @@ class Groups:
 
 
 def unix_groups(user: str) -> tuple[str, ...]:
-    """Names of the groups that the machine's name service gives. Blocking."""
+    """Return names of the groups that the machine's name service gives. Blocking."""
     try:
         ids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
     except (KeyError, OSError, ValueError):  # the last: a NUL in the name

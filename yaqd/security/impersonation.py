@@ -33,7 +33,7 @@ class Machines:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Names are resolved here and now. Blocking."""
+        """Parses the machines; names are resolved here and now. Blocking."""
         networks: list[_Network] = []
         words = [word.strip() for word in text.split(",") if word.strip()]
         for word in words:

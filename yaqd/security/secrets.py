@@ -87,11 +87,11 @@ class AMRMTokenSecrets:
         return Token(data, token_password(key.key, data), self.kind, "")
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt is over: its token opens nothing any more."""
+        """Forgets an attempt that is over: its token opens nothing any more."""
         self._attempts.discard(attempt_id)
 
     def is_outdated(self, identifier: bytes) -> bool:
-        """Whether the holder should be sent a new token: its key is about to go."""
+        """Returns whether the holder should be sent a new token: its key is about to go."""
         key = self.keys.newest
         return key is not None and parse_identifier(pb.AMRMTokenIdentifier, identifier).keyId != key.key_id
 

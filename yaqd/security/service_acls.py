@@ -48,7 +48,7 @@ class ServiceAcls:
         self._policies = _read(conf)
 
     def refresh(self, conf: Configuration) -> None:
-        """The switch itself stays as it was at the start, as in Hadoop. Blocking; any thread."""
+        """Reads the lists again; the switch itself stays as it was at the start, as in Hadoop. Blocking; any thread."""
         self._policies = _read(conf)
 
     def check(self, caller: Caller, protocol: str, served: Collection[str]) -> None:

@@ -56,7 +56,7 @@ class Booking:
         self.scheduler.handle(NodeJoined(node.id, node.rack, self._shape.capacity_of(node.index)), now)
 
     def reported(self, node: SimNode, said: NodeQueueSnapshot, ended: list[ContainerId], now: float) -> None:
-        """Its heartbeat, in the order in which the live ResourceManager reads it."""
+        """Take in a node's heartbeat, in the order in which the live ResourceManager reads it."""
         handle = self.scheduler.handle
         handle(NodeQueueReported(node.id, said.running, said.queued, said.wait_s), now)
         for container_id in ended:
@@ -91,7 +91,7 @@ class Booking:
     # ---- what managers' proxies call for
 
     def book(self, job: JobRun, place: Place, now: float) -> bool:
-        """False: it is to stay with its manager."""
+        """Book a placed task. Returns False where it is to stay with its manager."""
         attempt, node_id = self.scheduler.facts.attempt(job.attempt_id), place.node.node_id
         if attempt is not None and not self.scheduler.facts.may_go(attempt, node_id, place.resource):
             return False
@@ -101,7 +101,7 @@ class Booking:
         return True
 
     def kept(self, job: JobRun, wanted: dict[tuple[int, Resource], int], now: float) -> None:
-        """What no node would take is still wanted, by priority and size."""
+        """Note what no node would take and is still wanted, by priority and size."""
         counts: dict[int, int] = {}
         for (priority, _), number in wanted.items():
             counts[priority] = counts.get(priority, 0) + number
@@ -109,7 +109,7 @@ class Booking:
         self.scheduler.handle(WantedElsewhere(job.id, tuple(sorted(counts.items())), sizes), now)
 
     def publish(self, job: JobRun, now: float) -> tuple[NodeOffer, ...]:
-        """As the live usage monitor does, to a proxy that reads all of it."""
+        """Return the nodes as the live usage monitor does, to a proxy that reads all of it."""
         self.scheduler.handle(Elapsed(), now)
         return tuple(map(self._offer, self.scheduler.facts.ranked(job.attempt_id)))
 

@@ -90,7 +90,7 @@ class Central(Model):
         self.changed(node)
 
     def changed(self, node: SimNode) -> None:
-        """The node's next heartbeat has something to say."""
+        """Note that the node's next heartbeat has something to say."""
         if not node.changed:
             node.changed = True
             self._unreported += 1
@@ -123,7 +123,7 @@ class Central(Model):
             self.report_end(run, node, now)
 
     def place_lost(self, run: ContainerRun, now: float) -> None:
-        """It went without its work, which its end, told next, does not say."""
+        """Hear that a container went without its work, which its end, told next, does not say."""
 
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.is_lost:
@@ -135,7 +135,7 @@ class Central(Model):
             self._tell_lost(run, now)
 
     def report_queue(self, node: SimNode, now: float) -> None:
-        """How long the node's queue is, and how long the ResourceManager lets it be."""
+        """Report how long the node's queue is, and tell the node how long the ResourceManager lets it be."""
         if not self.is_opportunistic:
             return
         said = node.queue.statistics()
@@ -306,7 +306,7 @@ class Central(Model):
         return node.rack if node is not None else "/default-rack"
 
     def take(self, decisions: Iterable[Outcome], now: float) -> None:
-        """What is given waits for its manager's poll."""
+        """Take the scheduler's decisions. What is given waits for its manager's poll."""
         for decision in decisions:
             if type(decision) is Allocate:
                 job = self.jobs[decision.container_id.attempt_id.application_id.id - 1]
@@ -347,7 +347,7 @@ class Central(Model):
 
 
 def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
-    """The queues as capacity-scheduler.xml would have them."""
+    """Return the queues as capacity-scheduler.xml would have them."""
     lines = {
         "resource-calculator": _DOMINANT,
         "root.queues": ",".join(name for name, _ in shape.queues),

@@ -47,10 +47,10 @@ class Direct(Model):
             self.changed(node)  # waits get shorter with time
 
     def reported(self, node: SimNode, now: float) -> None:
-        """What the node's heartbeat brings along."""
+        """Take in what the node's heartbeat brings along."""
 
     def place(self, job: JobRun, now: float) -> None:
-        """The job's manager sends out what it can."""
+        """Send out what the job's manager can."""
         raise NotImplementedError
 
     # ---- what the model tells
@@ -60,7 +60,7 @@ class Direct(Model):
         self.changed(node)
 
     def send(self, now: float, run: ContainerRun) -> None:
-        """A container reaches its node, or finds it gone."""
+        """Have a container reach its node, or find it gone."""
         node = self.nodes[run.node]
         if node.is_up:
             self.arrive(run, node, now)
@@ -97,7 +97,10 @@ class Direct(Model):
             self.look_again(job, now, was_full=run.ended == run.arrived)
 
     def look_again(self, job: JobRun, now: float, *, was_full: bool = False) -> None:
-        """At its next poll; where a queue refused what came, once the nodes have said how full they are."""
+        """Have the job look again at its next poll.
+
+        Where a queue refused what came, that is once the nodes have said how full they are.
+        """
         if job.poll_due < 0.0:
             job.poll_due = now + max(self.shape.heartbeat_s if was_full else self.shape.am_poll_s, 1e-3)
             self.engine.at(job.poll_due, self._poll, job)
@@ -108,7 +111,7 @@ class Direct(Model):
             self.place(job, now)
 
     def forgotten(self, run: ContainerRun, now: float) -> None:
-        """The manager counts the container no longer."""
+        """Hear that the manager counts the container no longer."""
 
     def node_failed(self, node: SimNode, lost: list[ContainerRun], now: float) -> None:
         for run in lost:

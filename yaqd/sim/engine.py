@@ -62,7 +62,7 @@ class Engine:
         heapify(self._heap)
 
     def run(self, beat: Act, is_over: Callable[[], bool], may_matter: Callable[[], bool], horizon_s: float) -> float:
-        """Until `is_over`, or the horizon, or until nothing more can happen; the time then.
+        """Run until `is_over`, or the horizon, or until nothing more can happen; return the time then, s.
 
         `may_matter`: could a heartbeat change anything, if nothing else happens before it?
         """

@@ -24,7 +24,7 @@ class Estimates:
         self._policy: Final[EstimatePolicy | None] = None if name in ESTIMATES else POLICIES[name]
 
     def begin(self, stage: StageRun) -> None:
-        """What is believed of it before any of its tasks has run."""
+        """Set what is believed of a stage before any of its tasks has run."""
         if not self._knows:
             return
         known = stage.spec.estimate_s
@@ -34,7 +34,7 @@ class Estimates:
         stage.estimate = stage.told = stage.before if self._policy is None else self._by(self._policy, stage)
 
     def ended(self, stage: StageRun, ran_s: float) -> None:
-        """A task of it did its work, which is counted already."""
+        """Learn from a task of the stage that did its work, which is counted already."""
         if self._learns:
             before = stage.estimate or 0.0
             stage.estimate = before + (ran_s - before) / stage.done
@@ -45,7 +45,10 @@ class Estimates:
             stage.estimate = self._by(self._policy, stage)
 
     def is_news(self, stage: StageRun) -> bool:
-        """Asked when a task of it has ended, and taken for told if so."""
+        """Return whether the stage's estimate is news, and take it for told if so.
+
+        Asked when a task of it has ended.
+        """
         if self._learns:
             return stage.done & (stage.done - 1) == 0  # after 1, 2, 4, ... tasks
         now = stage.estimate

@@ -92,7 +92,7 @@ class Group:
             self.by_host.setdefault(host, deque()).append(task)
 
     def take(self, host: str = ANY_HOST) -> int | None:
-        """A task for a container on this host: one that prefers it, else the first."""
+        """Take a task for a container on this host: one that prefers it, else the first."""
         near = self.by_host.get(host)
         while near:
             task = near.popleft()
@@ -183,7 +183,7 @@ class StageRun:
                 group.is_changed = True
 
     def ask_again(self) -> bool:
-        """For what it gave up; True when there was something."""
+        """Ask again for what the stage gave up. Returns True when there was something."""
         parked, self.parked = self.parked, []
         for group, task in parked:
             group.put(task)
@@ -205,7 +205,7 @@ class StageRun:
             groups[self.kind(task)].put(task)
 
     def kind(self, task: int) -> Kind:
-        """What must be the same for tasks to be asked for alike."""
+        """Return what must be the same for tasks to be asked for alike."""
         spec = self.spec.tasks[task]
         opportunistic = task < self.job.opportunistic_share * len(self.spec.tasks)
         return spec.priority, spec.resource, ExecutionType.OPPORTUNISTIC if opportunistic else ExecutionType.GUARANTEED
@@ -270,7 +270,7 @@ class JobRun:
         return opened
 
     def facts(self) -> JobFacts:
-        """What is left of it, by the estimates that there are."""
+        """Return what is left of the job, by the estimates that there are."""
         work: float | None = 0.0
         for stage in self.stages:
             left = len(stage.durations) - stage.done

@@ -53,7 +53,7 @@ class Model:
                 self.engine.at(failure.at_s, self._fail, failure)
 
     def random(self, what: str) -> Random:
-        """Numbers of their own for each purpose, so that one more for one does not change another's."""
+        """Make random numbers for one purpose, so that one more for it does not change another's."""
         return Random(f"{self.seed} {what}")
 
     def run(self, *, horizon_s: float, skip_idle: bool) -> SimResult:
@@ -82,30 +82,30 @@ class Model:
     # ---- a system's own
 
     def new_queue(self, capacity: Resource) -> NodeQueue:
-        """The queue of a node that starts."""
+        """Make the queue of a node that starts."""
         raise NotImplementedError
 
     def beat(self, now: float, node: SimNode) -> None:
-        """A node's heartbeat is due."""
+        """Do what is due with a node's heartbeat."""
         raise NotImplementedError
 
     def beats_matter(self) -> bool:
-        """Could a heartbeat change anything, as things are?"""
+        """Return whether a heartbeat could change anything, as things are."""
         raise NotImplementedError
 
     def job_started(self, job: JobRun, now: float) -> None:
-        """It is let in; its first stages are open."""
+        """Hear that the job is let in; its first stages are open."""
         raise NotImplementedError
 
     def job_wants(self, job: JobRun, now: float) -> None:
-        """Further stages are open."""
+        """Hear that further stages are open."""
         raise NotImplementedError
 
     def job_ended(self, job: JobRun, now: float) -> None:
         raise NotImplementedError
 
     def container_lost(self, run: ContainerRun, node: SimNode, now: float) -> None:
-        """It was refused or killed at its node, which is there and will say so."""
+        """Hear that a container was refused or killed at its node, which is there and will say so."""
         raise NotImplementedError
 
     def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
@@ -199,7 +199,7 @@ class Model:
     # ---- containers
 
     def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
-        """A container comes to a node that is up."""
+        """Have a container come to a node that is up."""
         run.arrived = now
         node.runs[run.container_id] = run
         decisions = node.queue.handle(self.newcomer(run), now)
@@ -207,7 +207,7 @@ class Model:
             self.carry_out(node, decisions, now)
 
     def newcomer(self, run: ContainerRun) -> Arrived:
-        """How the container's token describes it."""
+        """Describe a container as its token does."""
         return Arrived(run.container_id, run.group.resource, run.group.execution_type)
 
     def carry_out(self, node: SimNode, decisions: Iterable[Decision], now: float) -> None:
@@ -289,7 +289,7 @@ class Model:
         self._leave(run, node)
 
     def end_taken(self, run: ContainerRun, now: float) -> None:
-        """Its node ends a container that was taken back, unless it is gone by itself."""
+        """End a container that was taken back at its node, unless it is gone by itself."""
         if run.node >= 0:
             node = self.nodes[run.node]
             self._stop(run, node, now)
@@ -303,7 +303,7 @@ class Model:
     # ---- nodes
 
     def wind(self, node: SimNode, now: float) -> None:
-        """The live driver of a queue wakes it when it is due."""
+        """Wake the node's queue when it is due, as its live driver does."""
         due = node.queue.next_tick()
         if due is not None and due < node.tick_at:
             node.tick_at = due
@@ -318,7 +318,7 @@ class Model:
             self.wind(node, now)
 
     def beat_at_once(self, node: SimNode, now: float) -> None:
-        """It has something to say that is not to wait for its turn."""
+        """Have the node beat early: it has something to say that is not to wait for its turn."""
         if not node.beats_early:
             node.beats_early = True
             self.engine.at(now + self.shape.network_s, self._early_beat, node)

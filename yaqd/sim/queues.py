@@ -19,7 +19,10 @@ _FIFO: Final = frozenset(("yarn", "yarn-opportunistic", "mercury", "sparrow"))
 
 
 def new_queue(capacity: Resource, system: System, *, queues_guaranteed: bool, opportunistic_max: int) -> NodeQueue:
-    """`queues_guaranteed`: the ResourceManager sends more guaranteed containers than fit, on purpose."""
+    """Make a node's queue.
+
+    `queues_guaranteed`: the ResourceManager sends more guaranteed containers than fit, on purpose.
+    """
     by_arrival = system.name in _FIFO or system.order == "fifo"
     settings = NodeQueueSettings(
         enabled=queues_guaranteed,
@@ -41,7 +44,7 @@ def ordering(system: System) -> Ordering:
 
 
 def newcomer(run: ContainerRun, kind: ExecutionType, system: System) -> Arrived:
-    """A container as its token describes it."""
+    """Describe a container as its token does."""
     stage = run.stage
     job = stage.job
     estimate = stage.estimate
@@ -65,7 +68,7 @@ class JobNews:
         self._reports: dict[int, tuple[int, JobReport]] = {}
 
     def for_node(self, node: SimNode) -> JobsReported | None:
-        """None when there is nothing new."""
+        """Return the news of jobs for a node; None when there is nothing new."""
         waiting = {run.stage.job.index: run.stage.job for run in node.runs.values() if run.started < 0.0}
         told, reports = {}, []
         for index, job in waiting.items():
@@ -88,6 +91,6 @@ class JobNews:
 
 
 def report_of(job: JobRun) -> JobReport:
-    """What the job's own manager knows."""
+    """Report what the job's own manager knows."""
     estimates = {group.key[0]: group.stage.estimate for group in job.groups.values()}
     return JobReport(job.id, job.facts(), job.spec.arrival_s, estimates)

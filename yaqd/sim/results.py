@@ -72,7 +72,7 @@ class SimResult:
         return self.started - self.arrived
 
     def completion_times(self, *, from_start: bool = False) -> Floats:
-        """Of each job that is over, s."""
+        """Return the completion time of each job that is over, s."""
         return np.array([job.from_start if from_start else job.from_submission for job in self.jobs], dtype=np.float64)
 
     @property
@@ -85,14 +85,14 @@ class SimResult:
         return self.utilization_between(0.0, self.makespan)
 
     def utilization_between(self, since: float, until: float) -> float:
-        """The same in one window of time, 0 for an empty one."""
+        """Return the utilization in one window of time, 0 for an empty one."""
         if until <= since:
             return 0.0
         busy = np.minimum(self.ended, until) - np.maximum(self.started, since)
         return float(np.sum(np.maximum(busy, 0.0)) / (self.slots * (until - since)))
 
     def shares(self, window_s: float) -> dict[str, Floats]:
-        """By leaf queue: part of the cluster's slots that it held, in each window of so many seconds."""
+        """Return, by leaf queue, the part of the cluster's slots that it held, in each window of `window_s`."""
         windows = max(1, int(np.ceil(self.makespan / window_s)))
         queues = np.array(self.job_queues)[self.job] if len(self.job) else np.array([], dtype=str)
         found = {}
@@ -134,7 +134,7 @@ class Recorder:
         self.counts[what] = self.counts.get(what, 0) + number
 
     def ran(self, job: int, arrived: float, started: float, ended: float, *, done: bool) -> None:
-        """A process has ended."""
+        """Record that a process has ended."""
         self.arrived.append(arrived)
         self.started.append(started)
         self.ended.append(ended)

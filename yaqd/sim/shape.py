@@ -191,7 +191,10 @@ class System:
             raise ValueError("bound_target is 1; no bound keeps the slots busy in all intervals")
 
     def most_wait_s(self, is_aware: bool) -> float:
-        """How long a container may wait at one node for its master's sake, s; `is_aware`: what is said of its job."""
+        """Return how long a container may wait at one node for its master's sake, s.
+
+        `is_aware`: what is said of its job.
+        """
         return math.inf if self.aware and is_aware else self.max_wait_unaware_s
 
     def _check_names(self) -> None:

@@ -34,7 +34,7 @@ class Storage:
     at_once: int = 15
 
     def reads_s(self, reads: float, size: float) -> float:
-        """All disks busy with so many reads of so many bytes in all."""
+        """Return the time of so many reads of so many bytes in all, s, with all disks busy."""
         return (reads * self.seek_s + size / self.bytes_per_s) / self.disks
 
 
@@ -72,7 +72,7 @@ class ShuffleOutcome:
 
 
 def map_ends(job: ShuffleJob, stage: MapStage, seed: int) -> list[tuple[float, int]]:
-    """When each map ends, in that order: a slot takes the next map when its last is over."""
+    """Return when each map ends, in that order: a slot takes the next map when its last is over."""
     draw = random.Random(seed)
     free = [0.0] * min(stage.slots, job.maps)
     ends = []
@@ -161,14 +161,17 @@ class Memory:
 
 
 def spill_s(job: ShuffleJob, storage: Storage = Storage(), memory: Memory = Memory()) -> float:
-    """What does not fit is written and read once more, in large pieces."""
+    """Return the time of spilling, s: what does not fit is written and read once more, in large pieces."""
     each = job.size / job.maps
     beyond = max(0.0, 1.0 - memory.partition_bytes / each)
     return storage.reads_s(0, 2 * job.size * beyond)
 
 
 def trade_off(size: float, partitions: int, counts: list[int], files: int = 0) -> Iterator[tuple[int, float, float]]:
-    """(maps, seconds of spilling, seconds of shuffling) of the same data in more and more maps; `files`: merged so."""
+    """Yield (maps, seconds of spilling, seconds of shuffling) of the same data in more and more maps.
+
+    `files`: merged so.
+    """
     storage = Storage()
     for maps in counts:
         job = ShuffleJob(maps, partitions, size)
@@ -191,7 +194,7 @@ class Growth:
 
 
 def growth(task_bytes: float, counts: list[int], files: int = 0) -> Iterator[Growth]:
-    """`files`: merged so; the merges themselves are not counted."""
+    """Yield how reads grow with tasks. `files`: merged so; the merges themselves are not counted."""
     storage = Storage()
     for tasks in counts:
         reads = (-(-tasks // files) if files else tasks) * tasks

@@ -43,7 +43,7 @@ class Figure:
 
 
 def headline(seed: int) -> Iterator[Figure]:
-    """Figures 4.9 and 4.10."""
+    """Yield figures 4.9 and 4.10."""
     runs = {
         "no merging": (run(_PAPER, seed=seed), (174.0, 474.0, 648.0, 293.0, 8000.0)),
         "40 files": (run(_PAPER, _FORTY, seed=seed), (343.0, 81.0, 424.0, 207.0, 200.0)),
@@ -69,7 +69,7 @@ def _values(found: ShuffleOutcome) -> tuple[tuple[str, str, float], ...]:
 
 
 def spilling() -> Iterator[Figure]:
-    """Figure 4.3: one job's data in more and more maps; the paper's best is about 1,000."""
+    """Yield figure 4.3: one job's data in more and more maps; the paper's best is about 1,000."""
     for files in (0, 40):
         points = {maps: (spill, shuffle) for maps, spill, shuffle in trade_off(3e12, 2500, _COUNTS, files)}
         label = f"{files} files merged" if files else "no merging"
@@ -80,7 +80,7 @@ def spilling() -> Iterator[Figure]:
 
 
 def growing() -> Iterator[Figure]:
-    """Figure 4.2: tasks of 512 MB, and more and more of them in both stages. Reported are its two ends."""
+    """Yield figure 4.2: tasks of 512 MB, and more and more of them in both stages. Reported are its two ends."""
     reported = {300: (100.0, 1700.0), 10_000: (4000.0, 50.0)}
     for files in (0, 40):
         for point in growth(512e6, TASKS, files):
@@ -91,7 +91,10 @@ def growing() -> Iterator[Figure]:
 
 
 def paying(seed: int) -> Iterator[Figure]:
-    """The same data in blocks of other sizes: how many times sooner the job ends with 40 files merged."""
+    """Yield for blocks of several sizes how many times sooner the job ends with 40 files merged.
+
+    The data is the same.
+    """
     for block in (16_000, 64_000, 150_000, 500_000, 1_000_000, 4_000_000):
         job = ShuffleJob(_PAPER.maps, max(1, round(_PAPER.size / _PAPER.maps / block)), _PAPER.size)
         without = run(job, seed=seed).job_s
@@ -109,7 +112,7 @@ class ByFanIn:
 
 
 def by_fan_in(seed: int) -> list[ByFanIn]:
-    """Figures 4.9 to 4.11 over the number of files."""
+    """Return figures 4.9 to 4.11 over the number of files."""
     found = []
     for files in FAN_INS:
         policy = MergePolicy(files=files) if files > 1 else OFF
@@ -157,7 +160,7 @@ class Paying:
 
 
 def check(shapes: int, seed: int) -> Checked:
-    """Jobs from 20 to 1,000 maps on ten disks."""
+    """Judge the automatic choice by jobs from 20 to 1,000 maps on ten disks."""
     draw = random.Random(seed)
     jobs = []
     for _ in range(shapes):
@@ -168,7 +171,7 @@ def check(shapes: int, seed: int) -> Checked:
 
 
 def check_swim(path: Path, jobs: int, seed: int) -> Checked:
-    """A trace's first jobs with a shuffle, one after the other on a hundred disks. Raises WorkloadError."""
+    """Judge it by a trace's first jobs with a shuffle, each alone on a hundred disks. Raises WorkloadError."""
     shuffles = [ShuffleJob(*each) for each in read_shuffles(path, jobs=jobs)]
     return _judged(shuffles, Storage(disks=100, mergers=100), MapStage(slots=1000, median_s=10.0), seed)
 

@@ -16,7 +16,7 @@ _COUNTS: Final = [300, 400, 600, 800, 1000, 1500, 2000, 3000, 4000, 6000, 8000]
 
 
 def draw(folder: Path, seed: int, paying: list[Figure]) -> list[Path]:
-    """Five plots as PNG and SVG. Raises NoPlots, OSError."""
+    """Draw five plots as PNG and SVG. Raises NoPlots, OSError."""
     try:
         import matplotlib
     except ImportError:

@@ -38,7 +38,7 @@ class Sparrow(Direct):
         return self.system.late_binding and self.system.probes > 0
 
     def new_queue(self, capacity: Resource) -> NodeQueue:
-        """Nodes take any number of places."""
+        """Make a queue that takes any number of places."""
         return new_queue(capacity, self.system, queues_guaranteed=False, opportunistic_max=UNBOUNDED)
 
     def place(self, job: JobRun, now: float) -> None:

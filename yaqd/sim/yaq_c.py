@@ -67,7 +67,7 @@ class YaqC(Central):
             self.wind(node, now)
 
     def report_queue(self, node: SimNode, now: float) -> None:
-        """Its length and wait go up with every heartbeat, what is left of the jobs comes down."""
+        """Send the queue's length and wait up with every heartbeat; what is left of the jobs comes down."""
         news = self._news.for_node(node)
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)

@@ -373,7 +373,7 @@ _HADOOPS_PACKAGE: Final = "org.apache.hadoop.io.compress."
 
 
 def codec_of(path: str) -> FileCodec | None:
-    """By the name's suffix; None for a plain file."""
+    """Find the codec by the name's suffix; None for a plain file."""
     name = name_of(path).lower()
     return next((codec for codec in FILE_CODECS if name.endswith(codec.suffix)), None)
 

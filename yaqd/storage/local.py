@@ -191,7 +191,7 @@ class LocalFileSystem:
 
     @_looks
     def block_locations(self, path: str, start: int, length: int) -> list[BlockLocation]:
-        """One piece without hosts: no node is nearer to a file that all nodes see under the same name."""
+        """Return one piece without hosts: all nodes see the file under the same name, and none is nearer."""
         return [BlockLocation(start, length, ())]
 
     def _path(self, path: str) -> str:

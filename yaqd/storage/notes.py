@@ -19,5 +19,5 @@ def note(line: str) -> None:
 
 
 def storage_notes() -> tuple[str, ...]:
-    """Since the process began, oldest first."""
+    """Return the notes since the process began, oldest first."""
     return tuple(_notes)

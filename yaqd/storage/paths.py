@@ -85,7 +85,7 @@ def parent_of(path: str) -> str:
 
 
 def hadoop_user() -> str:
-    """Whom Hadoop takes us for: HADOOP_USER_NAME, else the account we run as."""
+    """Return whom Hadoop takes us for: HADOOP_USER_NAME, else the account we run as."""
     return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
 
 

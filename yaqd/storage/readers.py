@@ -72,7 +72,7 @@ class SplitReader:
                 return self._lines(part)
 
     def progress(self) -> float:
-        """Share of the split that was read, 0 to 1."""
+        """Return the share of the split that was read, 0 to 1."""
         return min(1.0, self.bytes_read / max(1, self._split.length))
 
     def _chunks(self, part: FileRange, length: int | None) -> tuple[Iterator[bytes], bool]:

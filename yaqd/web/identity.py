@@ -66,7 +66,7 @@ class SimpleIdentity:
 
 @web.middleware
 async def answer_options(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Hadoop's AuthenticatedURL asks OPTIONS before each first request, to be told who it is."""
+    """Answers OPTIONS: Hadoop's AuthenticatedURL asks so before each first request, to be told who it is."""
     if request.method != "OPTIONS":
         return await handler(request)
     return web.Response(headers={"Allow": "OPTIONS, GET, HEAD"})

@@ -28,14 +28,14 @@ def text(value: object) -> Html:
 
 
 def link(url: str, label: object) -> Html:
-    """A link; plain text where the address is not one of the web's."""
+    """Make a link; plain text where the address is not one of the web's."""
     if not url.startswith(("http://", "https://", "/")) or url.startswith("//"):
         return text(label)
     return Html(f'<a href="{escape(url, quote=True)}" rel="noreferrer">{text(label)}</a>')
 
 
 def facts(pairs: Iterable[tuple[str, Html]]) -> Html:
-    """Names and values, one pair a line."""
+    """Make a table of names and values, one pair a line."""
     rows = "".join(f"<tr><th>{text(name)}</th><td>{value}</td></tr>" for name, value in pairs)
     return Html(f"<table>{rows}</table>")
 

@@ -24,7 +24,7 @@ class UploadedFile:
 def read_uploaded(
     conf: Configuration, owner: str, application_id: "ApplicationId", complain: Callable[[str], None]
 ) -> Iterator[tuple[UploadedFile, Iterator[bytes]]]:
-    """Every file of every node in the order of upload, with its bytes, to be read before the next is asked for.
+    """Yield every file of every node in the order of upload, with its bytes, to be read before the next.
 
     `complain` hears of a node's file that cannot be read, or not to its end; the others are read. Raises StorageError
     where the folder itself cannot be.
@@ -44,7 +44,10 @@ def read_uploaded(
 
 
 def has_logs_of(conf: Configuration, owner: str, application_id: "ApplicationId") -> bool:
-    """Whether the user's folder has anything of the application. StorageError where it cannot be looked at."""
+    """Return whether the user's folder has anything of the application.
+
+    Raises StorageError where it cannot be looked at.
+    """
     from yaqd.storage import get_filesystem
     from yaqd.storage.tfile import RemoteLogs
 
@@ -53,7 +56,10 @@ def has_logs_of(conf: Configuration, owner: str, application_id: "ApplicationId"
 
 
 def owner_of(conf: Configuration, application_id: "ApplicationId") -> str | None:
-    """Whose logs of the application there are, oneself first: for one that the ResourceManager has forgotten."""
+    """Return whose logs of the application there are, oneself first.
+
+    It is for an application that the ResourceManager has forgotten.
+    """
     from yaqd.storage import get_filesystem
     from yaqd.storage.paths import hadoop_user
     from yaqd.storage.tfile import RemoteLogs

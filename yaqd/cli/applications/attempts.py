@@ -46,7 +46,7 @@ def told(report: "AttemptReport") -> Told:
 
 
 def story(attempts: Sequence[Told], present: int) -> list[str]:
-    """A line for each attempt that another one followed; `present`: the number of the last one."""
+    """Write a line for each attempt that another one followed; `present`: the number of the last one."""
     known = {attempt.number: attempt for attempt in attempts}
     lines = []
     for number in range(max(1, min(known, default=present) - 1), present):
@@ -75,7 +75,10 @@ def _shortened(diagnostics: str) -> str:
 
 
 def show_attempts(attempts: "Sequence[AttemptReport]") -> None:
-    """A table where there is more to say of them than the application's own fields do: more than one was made."""
+    """Print a table of the attempts where more than one was made.
+
+    Of a single one the application's own fields say all there is.
+    """
     if not any(attempt.id.attempt > 1 for attempt in attempts):
         return
     rows = []

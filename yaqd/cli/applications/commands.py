@@ -327,7 +327,7 @@ def _fields(report: "ApplicationReport", user: str, why: str) -> list[tuple[str,
 
 
 def report_as_dict(report: "ApplicationReport") -> dict[str, Any]:
-    """Null for what the ResourceManager keeps from whoever asks."""
+    """Return the report; null stands for what the ResourceManager keeps from whoever asks."""
     shown = _everything_as_dict(report)
     if report.is_hidden:
         shown |= dict.fromkeys(_KEPT_BACK)

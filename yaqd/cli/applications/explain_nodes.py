@@ -41,8 +41,10 @@ _OFF: Final = "no merging"
 
 
 def of_nodes(conf: Configuration, application: ApplicationId) -> dict[str, Any] | None:
-    """`{"nodes": [...], "silent": [...], ...}` with sums over the nodes; None where no node has outputs that it was to
-    merge by itself."""
+    """Return `{"nodes": [...], "silent": [...], ...}` with sums over the nodes.
+
+    None where no node has outputs that it was to merge by itself.
+    """
     from yaqd.cli.exits import CommandError
     from yaqd.cli.rm_web import get_json
 

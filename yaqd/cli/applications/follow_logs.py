@@ -36,7 +36,10 @@ def follow_logs(
     as_json: bool,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """The exit code. With `as_json` each piece is a line: container, node, file, offset, text."""
+    """Follow the logs and return the exit code.
+
+    With `as_json` each piece is a line: container, node, file, offset, text.
+    """
     following = _Following(choice, _json_lines() if as_json else _Tail())
     from tez_adapter.client.patience import Patience
 

@@ -206,7 +206,7 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
 
 
 def show_result(result: "JobResult") -> None:
-    """The verdict, the counters, and for a failure its diagnostics, on standard error."""
+    """Prints the verdict, the counters, and for a failure its diagnostics, on standard error."""
     took = duration(result.finish_ms - result.start_ms) if result.finish_ms > result.start_ms > 0 else "?"
     click.echo(f"{result.application_id} {result.state} after {took}", err=True)
     if result.diagnostics and not result.succeeded:
@@ -219,7 +219,7 @@ def show_result(result: "JobResult") -> None:
 
 
 def show_counters(groups: Any, *, err: bool = True) -> None:
-    """Counters under their groups' short names, as Hadoop's client prints them."""
+    """Prints counters under their groups' short names, as Hadoop's client does."""
     for group in sorted(groups):
         click.echo(group.rpartition(".")[2], err=err)
         for name, value in sorted(groups[group].items()):

@@ -28,7 +28,7 @@ _TASK_KEYS = ("name", "state", "node")
 
 
 def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, Any]:
-    """Vertices, counters, timeline and errors; {} for an application that is no job of ours."""
+    """Return vertices, counters, timeline and errors; {} for an application that is no job of ours."""
     from tez_adapter.client.follow import SubmittedJob
     from tez_adapter.history import NoHistory, read_history
     from yaqd.storage import StorageError
@@ -51,7 +51,7 @@ def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, A
 
 
 def show_job_details(details: dict[str, Any], diagnostics: str = "", *, with_tasks: bool = False) -> None:
-    """`diagnostics`: what the reader has seen of the job's own end."""
+    """Print the details. `diagnostics`: what the reader has seen of the job's own end."""
     if with_tasks and "tasks" not in details:
         click.echo("tasks: listed for a job of ours, once it has ended")
     if not details:
@@ -82,7 +82,10 @@ def _measured(task: dict[str, Any]) -> tuple[str, ...]:
 
 
 def error_lines(errors: Iterable[dict[str, Any]], seen: str) -> list[str]:
-    """What attempts failed of, each once however many failed of it; of what the text `seen` has shown only who."""
+    """Say what attempts failed of, each error once however many failed of it.
+
+    Of an error that the text `seen` has shown, only who failed is said.
+    """
     alike: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for error in errors:
         alike[_without_names(error["error"])].append(error)
@@ -103,7 +106,7 @@ def _without_names(error: str) -> str:
 
 
 def show_timeline(timeline: Sequence[dict[str, Any]]) -> None:
-    """Where the time went: one line for each span, with its start relative to the submission."""
+    """Print where the time went: one line for each span, with its start relative to the submission."""
     if not timeline:
         return
     click.echo()

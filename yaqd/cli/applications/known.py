@@ -14,7 +14,10 @@ _SHOWN: Final = 5
 
 
 def known_application(conf: Configuration, text: str) -> "ApplicationId":
-    """The id; of the end of one, the only id with it among the applications that the ResourceManager knows."""
+    """Return the id. The end of one stands for the only id with it that the ResourceManager knows.
+
+    Raises CommandError.
+    """
     from yaqd.cli.client import rm_client
 
     if not _END.fullmatch(text):
@@ -30,7 +33,7 @@ def known_application(conf: Configuration, text: str) -> "ApplicationId":
 
 
 def parse_application_id(text: str) -> "ApplicationId":
-    """The id; a job id (job_..._...) stands for its application."""
+    """Parse the id; a job id (job_..._...) stands for its application. Raises CommandError."""
     from yaqd.model import ApplicationId
 
     name = "application_" + text[4:] if text.startswith("job_") else text

@@ -25,7 +25,10 @@ _ASKED_AT_ONCE: Final = 16
 def containers_of(
     conf: Configuration, rm: "RmClient", report: "ApplicationReport"
 ) -> tuple[list[LoggedContainer], bool]:
-    """All known containers of the application in the order of their ids; whether the ResourceManager forgot some."""
+    """List all known containers of the application in the order of their ids.
+
+    Also returns whether the ResourceManager forgot some.
+    """
     placed, over, forgotten = _placed(rm, report)
     placed |= _from_history(conf, report.id)
     nodes = rm.nodes()
@@ -43,7 +46,10 @@ def containers_of(
 
 
 def on_nodes(rm: "RmClient", application_id: "ApplicationId") -> list[LoggedContainer]:
-    """Containers of an application that the ResourceManager has forgotten, as far as nodes have their logs."""
+    """List a forgotten application's containers, as far as nodes have their logs.
+
+    It is for an application that the ResourceManager has forgotten.
+    """
     nodes = rm.nodes()
     return _logged(_found_on(nodes, application_id), nodes, set(), is_final=True)
 

@@ -114,7 +114,7 @@ def print_logs(
 def read_logs(
     conf: Configuration, application_id: "ApplicationId", choice: Choice = Choice()
 ) -> list[dict[str, object]]:
-    """As `print_logs` prints them with `as_json`; what cannot be read is said on standard error."""
+    """Returns what `print_logs` prints with `as_json`; what cannot be read is said on standard error."""
     containers: dict[str, dict[str, object]] = {}
     known = find_application(conf, application_id, choice)
     _Reading(conf, known, choice, with_content=True).each(_collector(containers, with_text=True))
@@ -289,7 +289,10 @@ def _collector(containers: dict[str, dict[str, object]], *, with_text: bool) -> 
 
 
 def find_application(conf: Configuration, application_id: "ApplicationId", choice: Choice) -> KnownApplication:
-    """CommandError where neither the ResourceManager nor the file system has heard of it."""
+    """Finds the application.
+
+    Raises CommandError where neither the ResourceManager nor the file system has heard of it.
+    """
     from yaqd.cli.client import rm_client
     from yaqd.ipc import RemoteException
 

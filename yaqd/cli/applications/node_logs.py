@@ -46,7 +46,7 @@ class LogFile:
 
 
 def gone(node: str) -> str:
-    """What there is to say where nobody has what a container wrote at a node that is not there any more."""
+    """Say that a node is not there any more: nobody else has what its containers wrote."""
     return f"node {node} is not there any more, and what its containers wrote is on its disks alone"
 
 
@@ -55,7 +55,10 @@ class LogsGone(Exception):
 
 
 def find_files(container: LoggedContainer) -> tuple[LoggedContainer, list[LogFile]]:
-    """The container's log files, and the container with the node that has them. CommandError as of `list_files`."""
+    """Return the container with the node that has its log files, and the files.
+
+    Raises CommandError as `list_files` does.
+    """
     files = list_files(container)
     found = container
     for node, web in container.elsewhere:
@@ -67,7 +70,10 @@ def find_files(container: LoggedContainer) -> tuple[LoggedContainer, list[LogFil
 
 
 def list_files(container: LoggedContainer) -> list[LogFile]:
-    """The container's log files; [] when its node has deleted them. CommandError for a node that does not answer."""
+    """List the container's log files; [] when its node has deleted them.
+
+    Raises CommandError for a node that does not answer.
+    """
     if not container.web:
         return []
     status, chunks = _get(container.web, f"/ws/v1/node/containers/{container.id}/logs")
@@ -83,7 +89,7 @@ def list_files(container: LoggedContainer) -> list[LogFile]:
 
 
 def logged_containers(web: str, application: str) -> list[str]:
-    """Ids of the application's containers whose logs the node has; [] where it has none, or does not say."""
+    """List the application's containers whose logs the node has; [] where it has none, or does not say."""
     try:
         status, chunks = _get(web, f"/ws/v1/node/apps/{application}/logs")
         listing = json.loads(b"".join(_bounded(chunks)))["logs"]["containers"] if status == http.client.OK else []
@@ -113,7 +119,7 @@ def _log_files(listing: Any) -> list[LogFile]:
 
 
 def read_file(container: LoggedContainer, file: LogFile, offset: int = 0) -> Iterator[bytes]:
-    """What the file holds from `offset` on, which was listed with its size. LogsGone, or CommandError.
+    """Yield what the file holds from `offset` on. It was listed with its size. Raises LogsGone, CommandError.
 
     A file that has become shorter is read from its start.
     """

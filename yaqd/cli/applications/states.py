@@ -17,7 +17,7 @@ _ALSO_FINAL = ("SUCCEEDED", "FAILED", "KILLED")
 
 
 def states_to_ask_for(wanted: Iterable[str]) -> "list[YarnApplicationState]":
-    """The states in which an application can be that `matches` one of the wanted."""
+    """List the states in which an application can be that `matches` one of the wanted."""
     from yaqd.model import YarnApplicationState
 
     names = set(wanted)
@@ -27,13 +27,13 @@ def states_to_ask_for(wanted: Iterable[str]) -> "list[YarnApplicationState]":
 
 
 def matches(report: "ApplicationReport", wanted: Iterable[str]) -> bool:
-    """Whether its state is one of the wanted, or it has ended and its final status is."""
+    """Return whether its state is one of the wanted, or it has ended and its final status is."""
     names = set(wanted)
     return report.state.name in names or (report.state.is_final and report.final_status.name in names)
 
 
 def none_found(filters: Mapping[str, Iterable[str]], *, show_all: bool) -> str:
-    """The line for an empty list. `filters` by option name; those without values do not count."""
+    """Write the line for an empty list. `filters` by option name; those without values do not count."""
     given = " ".join(f"--{name} {value}" for name, values in filters.items() for value in values)
     only_open = not show_all and not any(filters.get("state", ()))
     which = "no application that waits or runs" if only_open else "no application"

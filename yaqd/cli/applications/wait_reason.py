@@ -26,7 +26,10 @@ _NUMBERS: Final = re.compile(r"(\d+(\.\d+)?(ms|s|m|h)?)+")
 
 
 def why_it_waits(conf: Configuration, application_id: "ApplicationId") -> str | None:
-    """One line; None: nothing of it is known to wait, or nobody says (a stock ResourceManager does not)."""
+    """Say in one line why it waits; None: nothing of it is known to wait, or nobody says.
+
+    A stock ResourceManager does not say.
+    """
     from yaqd.cli.exits import CommandError
     from yaqd.cli.rm_web import get_json
 
@@ -37,7 +40,7 @@ def why_it_waits(conf: Configuration, application_id: "ApplicationId") -> str | 
 
 
 def reason_in(found: dict[str, Any]) -> str | None:
-    """What an explanation comes to; a ResourceManager of an earlier release says less."""
+    """Return what an explanation comes to; a ResourceManager of an earlier release says less."""
     silence = found.get("masterSilent")
     if silence is not None:
         return str(silence["why"])
@@ -93,7 +96,7 @@ class WaitingReason:
         self._said, self._said_at = "", 0.0
 
     def of(self, status: "JobStatus") -> str | None:
-        """The reason if it is to be said now."""
+        """Return the reason if it is to be said now."""
         now, vertices = self._clock(), status.vertices
         seen = status.state, tuple((vertex.name, vertex.done) for vertex in vertices)
         if seen != self._seen or any(vertex.running for vertex in vertices):
@@ -107,7 +110,7 @@ class WaitingReason:
         return self.news(self._reason or status.waits_for)
 
     def news(self, waits_for: str) -> str | None:
-        """The reason if it is to be said now, without the time in front of it."""
+        """Return the reason if it is to be said now, without the time in front of it."""
         reason, now = re.sub(r"^\[[^]]*\]\s*", "", waits_for).strip(), self._clock()
         is_same = _NUMBERS.sub("", reason) == _NUMBERS.sub("", self._said)
         if not reason or now - self._began < self._patience_s or (is_same and now - self._said_at < _AGAIN_S):

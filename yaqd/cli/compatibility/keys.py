@@ -55,7 +55,7 @@ class KeyUse:
 
 @lru_cache(maxsize=1)
 def key_uses() -> tuple[KeyUse, ...]:
-    """Every documented key, in the order of the configuration reference."""
+    """Return every documented key, in the order of the configuration reference."""
     properties = documented()
     words = "|".join(sorted({found.name.partition(".")[0] for found in properties}))
     beginning = re.compile(rf"[\"']({words})\.")

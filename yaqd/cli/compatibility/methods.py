@@ -55,7 +55,7 @@ _ELSEWHERE: Final = {
 
 
 def hadoop_protocols() -> list[ProtocolState]:
-    """Those that Hadoop has, in its order; then the others on the same servers."""
+    """List the protocols that Hadoop has, in its order; then the others on the same servers."""
     found: dict[str, tuple[str, dict[str, Route]]] = {}
     for server in (*_resource_manager(), _node_manager()):
         for route in server.routes.all():
@@ -71,7 +71,7 @@ def hadoop_protocols() -> list[ProtocolState]:
 
 
 def own_protocols() -> list[ProtocolState]:
-    """The job manager's, which only our own tasks and commands speak."""
+    """List the job manager's protocols, which only our own tasks and commands speak."""
     from tez_adapter.master.umbilical import Umbilical
 
     server = RpcServer(name="job manager", host="127.0.0.1")

@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"{[^}]*}")
 
 
 def hadoops_rest() -> dict[str, list[str]]:
-    """By server, what Hadoop's REST has, as `METHOD /path` with `{}` for what varies."""
+    """Return what Hadoop's REST has, by server, as `METHOD /path` with `{}` for what varies."""
     found = {}
     for server, (base, text) in _HADOOPS.items():
         entries = [entry.split() for entry in re.split(r"[,\n]", text) if entry.strip()]
@@ -52,7 +52,7 @@ def hadoops_rest() -> dict[str, list[str]]:
 
 
 def not_served() -> dict[str, list[str]]:
-    """Of `hadoops_rest` what the servers here answer with 404 or 405."""
+    """Return those addresses of `hadoops_rest` that the servers here answer with 404 or 405."""
     found = {}
     for server, addresses in web_addresses().items():
         split = (address.rpartition(" ") for address in addresses)
@@ -62,7 +62,7 @@ def not_served() -> dict[str, list[str]]:
 
 
 def web_addresses() -> dict[str, list[str]]:
-    """By server, `METHODS /path` with `{names}` for what varies."""
+    """Return the addresses by server, as `METHODS /path` with `{names}` for what varies."""
     return {"ResourceManager": _addresses(_resource_manager), "NodeManager": _addresses(_node_manager)}
 
 

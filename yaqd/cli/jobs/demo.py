@@ -82,7 +82,7 @@ class DemoRun:
         self._is_quiet = quiet
 
     def whole(self, source: Path | None, bytes_max: int, nodes: int, top: int) -> bool:
-        """Whether the cluster's counts are those of the plain count."""
+        """Run the demo. Returns whether the cluster's counts are those of the plain count."""
         files = self._timed("find text", lambda: input_files(source, bytes_max))
         total = sum(file.stat().st_size for file in files)
         self.story["input"] = {"files": len(files), "bytes": total}
@@ -180,7 +180,7 @@ class DemoRun:
 
 
 def input_files(source: Path | None, bytes_max: int) -> list[Path]:
-    """The files to count: those of `source`, hidden ones left out, or the machine's own text."""
+    """List the files to count: those of `source`, hidden ones left out, or the machine's own text."""
     from yaqd.cli.jobs.demo_text import library_texts
 
     if bytes_max <= 0:
@@ -205,7 +205,7 @@ def input_files(source: Path | None, bytes_max: int) -> list[Path]:
 
 
 def example(name: str) -> Path:
-    """An example script: beside the package in a checkout, inside it in an installed wheel."""
+    """Find an example script: beside the package in a checkout, inside it in an installed wheel."""
     here = Path(__file__).resolve().parents[1]
     return next(file for file in (here / "examples" / name, here.parents[1] / "examples" / name) if file.exists())
 

@@ -16,7 +16,10 @@ find_words = re.compile(r"[^\W\d_]+").findall
 
 
 def library_texts(bytes_max: int) -> list[Path]:
-    """Text files of the Python library and of installed packages, in name order, up to `bytes_max` bytes together."""
+    """List text files of the Python library and of installed packages, in name order.
+
+    They have up to `bytes_max` bytes together.
+    """
     paths = sysconfig.get_paths()
     roots = dict.fromkeys(Path(paths[name]).resolve() for name in ("stdlib", "purelib", "platlib"))
     chosen: list[Path] = []
@@ -53,7 +56,7 @@ def _is_text(file: Path) -> bool:
 
 
 def count_words(files: Iterable[Path], progress: Callable[[int], None] = lambda done: None) -> Counter[str]:
-    """The plain count: one process, one dictionary. `progress` gets the bytes of each file that is done."""
+    """Count plainly: one process, one dictionary. `progress` gets the bytes of each file that is done."""
     counts: Counter[str] = Counter()
     for file in files:
         opener = gzip.open if file.suffix == ".gz" else open
@@ -79,7 +82,7 @@ def _line_groups(source: Iterable[str]) -> Iterator[str]:
 
 
 def read_counts(output: Path) -> Counter[str]:
-    """What the job wrote: `word TAB count` lines of all parts."""
+    """Read what the job wrote: `word TAB count` lines of all parts."""
     counts: Counter[str] = Counter()
     for part in sorted(output.glob("part-*")):
         with open(part, encoding="utf-8", errors="surrogateescape", newline="\n") as source:
@@ -90,6 +93,6 @@ def read_counts(output: Path) -> Counter[str]:
 
 
 def differences(counted: Counter[str], expected: Counter[str]) -> list[str]:
-    """What is wrong with `counted`, a line for each word, at most ten."""
+    """Say what is wrong with `counted`, a line for each word, at most ten."""
     wrong = sorted(word for word in counted.keys() | expected.keys() if counted[word] != expected[word])
     return [f"{word!r}: counted {counted[word]}, really {expected[word]}" for word in wrong[:10]]

@@ -8,7 +8,10 @@ ANSWER_TIMEOUT_S = 10.0
 
 
 def check_file_system(shape: LocalShape, timeout_s: float) -> None:
-    """StorageUnavailable after `timeout_s` or ANSWER_TIMEOUT_S, whichever is less, where an HDFS does not answer."""
+    """Check that the HDFS answers, if the cluster has one.
+
+    Raises StorageUnavailable where it does not within `timeout_s` or ANSWER_TIMEOUT_S, whichever is less.
+    """
     uri = shape.defines.get("fs.defaultFS") or shape.hdfs
     if not uri or not uri.startswith("hdfs://"):
         return

@@ -21,7 +21,7 @@ def memory_bytes() -> int:
 
 
 def cores() -> int:
-    """Cores that this process may use, rounded up where a quota gives it a part of one."""
+    """Count the cores that this process may use, rounded up where a quota gives it a part of one."""
     usable = len(os.sched_getaffinity(0))
     try:
         quota, period = (_GROUP / "cpu.max").read_text().split()
@@ -33,13 +33,13 @@ def cores() -> int:
 
 
 def node_memory_mb(nodes: int) -> int:
-    """What each of `nodes` NodeManagers may offer."""
+    """Return what each of `nodes` NodeManagers may offer, MB."""
     share = int(memory_bytes() * CONTAINER_SHARE) // MB // nodes
     return max(NODE_MEMORY_MIN_MB, share // NODE_MEMORY_STEP_MB * NODE_MEMORY_STEP_MB)
 
 
 def node_vcores(nodes: int) -> int:
-    """One virtual core more than the machine has cores, shared out: a job manager mostly waits."""
+    """Share out one virtual core more than the machine has cores: a job manager mostly waits."""
     return -(-(cores() + 1) // nodes)
 
 

@@ -14,7 +14,7 @@ _ANSWER_TIMEOUT_S = 5.0
 
 
 def running_nodes(conf_dir: Path) -> set[str] | None:
-    """`host:port` of the nodes that are there, drained ones too; None when no ResourceManager answers."""
+    """Return `host:port` of the nodes that are there, drained ones too; None when no ResourceManager answers."""
     host, port = Configuration.load(conf_dir).get_address("yarn.resourcemanager.address")
     client = BlockingRpcClient(host, port, user=user_name(), timeout_s=_ANSWER_TIMEOUT_S, connect_retries=NO_RETRY)
     with client:

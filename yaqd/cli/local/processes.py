@@ -23,7 +23,7 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """The living process with this pid; None if there is none or it is a zombie."""
+        """Finds the living process with this pid; None if there is none or it is a zombie."""
         found = _state_and_start(pid)
         if found is None or found[0] in ("Z", "X"):
             return None
@@ -31,7 +31,7 @@ class ProcessIdentity:
 
     @classmethod
     def read(cls, file: Path) -> Self | None:
-        """What the pid file says; None when it is missing or damaged."""
+        """Reads what the pid file says; None when it is missing or damaged."""
         try:
             pid, started_ticks = file.read_text().split()
             return cls(int(pid), int(started_ticks))
@@ -47,7 +47,7 @@ class ProcessIdentity:
         return ProcessIdentity.of(self.pid) == self
 
     def is_halted(self) -> bool:
-        """A signal has stopped it, and none has let it go on."""
+        """Returns whether a signal has stopped it, and none has let it go on."""
         found = _state_and_start(self.pid)
         return found is not None and found[0] in ("T", "t") and found[1] == self.started_ticks
 
@@ -61,7 +61,7 @@ class ProcessIdentity:
 
 
 def end_all(processes: Iterable[ProcessIdentity], grace_s: float) -> list[ProcessIdentity]:
-    """SIGTERM to all at once, SIGKILL to the groups of those that remain after `grace_s`; returns these."""
+    """Sends SIGTERM to all at once, SIGKILL to the groups of those that remain after `grace_s`; returns these."""
     alive = [process for process in processes if process.is_alive()]
     for process in alive:
         try:
@@ -97,7 +97,10 @@ def wait_for_end(processes: Iterable[ProcessIdentity], timeout_s: float) -> list
 
 
 def processes_working_under(*folders: Path) -> list[ProcessIdentity]:
-    """This user's processes whose working folder lies under one of these: what killed daemons left behind."""
+    """Lists this user's processes whose working folder lies under one of these.
+
+    Killed daemons leave such behind.
+    """
     roots = [folder.resolve() for folder in folders]
     found = []
     for pid in _own_pids():
@@ -113,7 +116,7 @@ def processes_working_under(*folders: Path) -> list[ProcessIdentity]:
 
 
 def running_clusters() -> list[Path]:
-    """Folders of the clusters on this machine whose ResourceManager is one of this user's processes."""
+    """Lists folders of the clusters on this machine whose ResourceManager is one of this user's processes."""
     found = []
     for pid in _own_pids():
         try:
@@ -126,7 +129,7 @@ def running_clusters() -> list[Path]:
 
 
 def left_by(dead: Iterable[ProcessIdentity], *folders: Path) -> list[ProcessIdentity]:
-    """What remains, working under these folders, of the process groups that dead processes led."""
+    """Lists what remains, working under these folders, of the process groups that dead processes led."""
     # a pid is not given anew while a group has it; where it was, the group was gone
     groups = {process.pid for process in dead if process.pid > 0 and ProcessIdentity.of(process.pid) is None}
     found = []
@@ -138,7 +141,7 @@ def left_by(dead: Iterable[ProcessIdentity], *folders: Path) -> list[ProcessIden
 
 
 def proportional_set_bytes(process: ProcessIdentity) -> int | None:
-    """Memory of the process and its share of shared pages (PSS); None if it ended."""
+    """Returns the memory of the process and its share of shared pages (PSS); None if it ended."""
     try:
         rollup = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     except OSError:
@@ -150,7 +153,7 @@ def proportional_set_bytes(process: ProcessIdentity) -> int | None:
 
 
 def group_members(leader: ProcessIdentity) -> list[ProcessIdentity]:
-    """The living processes of the group that `leader` leads, itself included."""
+    """Lists the living processes of the group that `leader` leads, itself included."""
     found = []
     for pid in _own_pids():
         try:

@@ -64,7 +64,7 @@ def write_conf(directory: Path, shape: LocalShape, ports: list[int]) -> None:
 
 
 def node_folder(directory: Path, name: str) -> Path:
-    """Where NodeManager nodemanager-N keeps its containers: nodes/nm-N."""
+    """Returns where NodeManager nodemanager-N keeps its containers: nodes/nm-N."""
     return directory / "nodes" / _node(name)
 
 
@@ -73,9 +73,9 @@ def _node(name: str) -> str:
 
 
 def node_settings(directory: Path, daemon: str, defines: Mapping[str, str]) -> dict[str, str]:
-    """What differs from NodeManager to NodeManager: their folders. They share the host and take free ports.
+    """Returns what differs from NodeManager to NodeManager: their folders.
 
-    Folders given with -D get one below for each NodeManager.
+    They share the host and take free ports. Folders given with -D get one below for each NodeManager.
     """
     name = _node(daemon)
     own = {key: str(node_folder(directory, daemon) / kind) for key, kind in _NODE_FOLDERS.items()}
@@ -84,7 +84,7 @@ def node_settings(directory: Path, daemon: str, defines: Mapping[str, str]) -> d
 
 
 def free_ports(wanted: list[int]) -> list[int]:
-    """The wanted ports where they are free, others where they are not or are 0. All differ.
+    """Returns the wanted ports where they are free, others where they are not or are 0. All differ.
 
     The others lie below those that the kernel hands to connecting clients, so that none is taken before its daemon
     listens on it.

@@ -18,7 +18,7 @@ def all_applications(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def open_applications(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Those that wait or run, without those that the line has already."""
+    """List applications that wait or run, without those that the line has already."""
     given = ctx.params.get(param.name or "") or ()
     return [name for name in _applications(ctx, incomplete, only_open=True) if name not in given]
 

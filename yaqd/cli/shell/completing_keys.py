@@ -10,5 +10,5 @@ def keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[st
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """KEY=, for its value to follow."""
+    """List the keys as `KEY=`, for a value to follow."""
     return [] if "=" in incomplete else [f"{name}=" for name in keys(ctx, param, incomplete)]

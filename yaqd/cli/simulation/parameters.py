@@ -105,7 +105,10 @@ def systems_of(parameter: str) -> list[str]:
 
 
 def unsaid(parameter: str) -> str:
-    """What it is where nothing is said, with the systems that have something else than the first one."""
+    """Return what the parameter is where nothing is said.
+
+    Systems that have something else than the first one stand behind it.
+    """
     by_value: dict[str, list[str]] = {}
     for name in systems_of(parameter):
         by_value.setdefault(_shown(getattr(parse_system(name), parameter)), []).append(name)
@@ -121,7 +124,7 @@ def _shown(value: object) -> str:
 
 
 def rows(system: str | None = None) -> Iterator[tuple[str, str, str, str]]:
-    """Name, systems that have it, what it is when unsaid, what it does; of one system or of all."""
+    """Yield name, systems that have it, what it is when unsaid, what it does; of one system or of all."""
     for parameter, meaning in MEANINGS.items():
         names = systems_of(parameter)
         if system is None:
@@ -137,7 +140,7 @@ def markdown() -> str:
 
 
 def with_table(page: str) -> str:
-    """The page with the table as it should be between its marks."""
+    """Return the page with the table as it should be between its marks."""
     before, _, rest = page.partition(_BEGINS)
     _, _, after = rest.partition(_ENDS)
     return f"{before}{_BEGINS}{markdown()}{_ENDS}{after}"

@@ -56,7 +56,7 @@ def show(
 
 
 def compared(experiment: Experiment, options: dict[str, Any], workload: Workload | None, as_json: bool) -> None:
-    """Of `compare` and `replay`."""
+    """Run `compare` or `replay` and print what it finds."""
     from yaqd.cli.output import print_json
 
     seeds = range(1, 1 + options["seeds"])

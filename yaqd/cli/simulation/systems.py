@@ -55,7 +55,7 @@ ASSUMED: Final = ClusterSeen(nodes=80, slots=4)
 
 
 def sized(said: dict[str, Any], seen: ClusterSeen | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A cluster's options with its size from the recorded one where nobody said it, and what to say of that."""
+    """Complete a cluster's options with the recorded one's size where nobody said it; say so in the second part."""
     unsaid = [name for name in ("nodes", "slots") if said[name] is None]
     size = seen or ASSUMED
     numbers = {name: getattr(size, name) for name in unsaid}
@@ -81,8 +81,10 @@ def comparison(
     systems: tuple[str, ...],
     network: float = NETWORK_S,
 ) -> Experiment:
-    """The systems as an experiment whose rows hold every one to the first; of a size that is None that of `ASSUMED`.
-    Raises CommandError."""
+    """Make an experiment of the systems, whose rows hold every one to the first. Raises CommandError.
+
+    A size that is None is that of `ASSUMED`.
+    """
     shape = ClusterShape(
         nodes=nodes if nodes is not None else ASSUMED.nodes,
         slots=slots if slots is not None else ASSUMED.slots,
@@ -105,7 +107,7 @@ def comparison(
 
 
 def parse_system(text: str) -> System:
-    """`yaq-c,order=lrtf,bound=8` as a system; the rest is as a live cluster has it. Raises CommandError."""
+    """Parse `yaq-c,order=lrtf,bound=8` as a system; the rest is as a live cluster has it. Raises CommandError."""
     name, *settings = text.split(",")
     if name not in SYSTEMS:
         raise CommandError(f"--system {text}: there is no system {name!r}; there are {', '.join(SYSTEMS)}")
@@ -167,7 +169,7 @@ def _kind(default: object) -> str:
 
 
 def recorded(path: Path, jobs: int) -> Workload:
-    """A trace's first jobs. Raises CommandError, WorkloadError."""
+    """Read a trace's first jobs. Raises CommandError, WorkloadError."""
     if not path.exists():
         raise CommandError(f"--workload {path}: neither a workload that `yaq sim list` names nor a file")
     return read_workload(path, jobs=jobs)

@@ -37,7 +37,7 @@ def world_options(command: Any) -> Any:
 
 
 def world_of(options: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a `ClusterShape` that were given. Raises CommandError."""
+    """Returns the fields of a `ClusterShape` that were given. Raises CommandError."""
     found: dict[str, Any] = {name: options[name] for name in ("noise", "crowding") if options[name] is not None}
     if any(isinstance(number, float) and not math.isfinite(number) for number in found.values()):
         raise CommandError("--noise, --crowding: must be a finite number")
@@ -50,7 +50,7 @@ def world_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_world(experiment: Any, world: dict[str, Any]) -> Any:
-    """The experiment with all its clusters changed. Raises CommandError."""
+    """Returns the experiment with all its clusters changed. Raises CommandError."""
     if not world:
         return experiment
     fewest = min(case.shape.nodes for case in experiment.cases)

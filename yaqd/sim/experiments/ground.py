@@ -58,7 +58,7 @@ OURS_D: Final = System("yaq-d", order="srjf")
 
 
 def fixed(bound: int) -> System:
-    """Ours with queues of one length."""
+    """Return our system with queues of one length."""
     return replace(OURS, bound=bound, bound_target=0.0)
 
 
@@ -70,18 +70,21 @@ def hive(
     on: ClusterShape = HIVE_SHAPE,
     at_once: int = HIVE_AT_ONCE,
 ) -> Case:
-    """185 queries: submitted at once, 64 at a time; or with `load` arriving by chance, all let in."""
+    """Make a case of 185 queries: submitted at once, 64 at a time.
+
+    With `load` they arrive by chance, and all are let in.
+    """
     if load is None:
         return Case(label, Drawn("hive-ms", HIVE_JOBS), on, replace(system, jobs_at_once=at_once))
     return Case(label, Drawn("hive-ms", HIVE_JOBS, Arrivals("poisson", load)), on, system)
 
 
 def gridmix(label: str, system: System, name: str = "gridmix-ms", at_once: int = GRIDMIX_AT_ONCE) -> Case:
-    """30 minutes of jobs, 40 at a time."""
+    """Make a case of 30 minutes of jobs, 40 at a time."""
     jobs = _GRIDMIX_JOBS + 2 * (at_once - GRIDMIX_AT_ONCE)
     return Case(label, Drawn(name, jobs), GRIDMIX_SHAPE, replace(system, jobs_at_once=at_once), horizon_s=GRIDMIX_LASTS)
 
 
 def all_over(label: str, system: System) -> Case:
-    """The same until the last of 120 jobs is over, about 15 minutes: every job counts."""
+    """Make such a case that lasts until the last of 120 jobs is over, about 15 minutes: every job counts."""
     return Case(label, Drawn("gridmix-ms", 120), GRIDMIX_SHAPE, replace(system, jobs_at_once=GRIDMIX_AT_ONCE))

@@ -42,7 +42,7 @@ NAMES: Final = {
 
 
 def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, float]:
-    """All of `NAMES` that this run can tell."""
+    """Return all of `NAMES` that this run can tell."""
     start = result.completion_times(from_start=True)
     submission = result.completion_times()
     delays = _delays(case, result)
@@ -75,7 +75,10 @@ def metrics(case: Case, workload: Workload, result: SimResult) -> dict[str, floa
 
 
 def shares(case: Case, result: SimResult, window_s: float = SHARE_WINDOW_S) -> dict[str, tuple[float, ...]]:
-    """By queue: part of the slots in use that it holds, in windows of `window_s` after the warm-up."""
+    """Return, by queue, the part of the slots in use that it holds.
+
+    It is taken in windows of `window_s` after the warm-up.
+    """
     by_queue = result.shares(window_s)
     skip = math.ceil(case.warm_up_s / window_s)
     total = np.maximum(np.sum(list(by_queue.values()), axis=0), 1e-9)

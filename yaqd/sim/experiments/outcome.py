@@ -22,7 +22,7 @@ class Outcome:
 
 
 def outcomes(experiment: Experiment, runs: Sequence[Run]) -> Iterator[Outcome]:
-    """The rows whose cases have run."""
+    """Yield the rows whose cases have run."""
     for row in experiment.rows:
         values = tuple(_values(row.measure, runs))
         if values:
@@ -73,7 +73,7 @@ def metrics_of(runs: Sequence[Run], metric: str) -> list[float]:
 
 
 def conditions(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
-    """Seeds, clusters and loads, each once for all cases that share it."""
+    """List seeds, clusters and loads, each once for all cases that share it."""
     seeds = sorted({run.seed for run in runs})
     said = [f"seeds {seeds[0]}..{seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"] if seeds else []
     return [*said, *_shared(experiment.cases, _cluster), *_shared(experiment.cases, _load)]

@@ -49,7 +49,7 @@ class NoPlots(Exception):
 
 
 def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Every figure of the experiment as `<experiment>-<plot>.png` and `.svg` in `folder`. Raises NoPlots, OSError."""
+    """Draw every figure as `<experiment>-<plot>.png` and `.svg` in `folder`. Raises NoPlots, OSError."""
     try:
         import matplotlib
     except ImportError:
@@ -73,7 +73,7 @@ def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> lis
 
 
 def draw_plot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> Any:
-    """One figure, in the style that matplotlib has at the time; whoever called closes it."""
+    """Draw one figure, in the style that matplotlib has at the time; whoever called closes it."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(_WIDTH, _HEIGHT), layout="constrained")

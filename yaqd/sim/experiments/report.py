@@ -20,7 +20,7 @@ COLUMNS = (
 
 
 def lines(experiment: Experiment, runs: Sequence[Run], *, quick: bool) -> Iterator[str]:
-    """The report, line by line."""
+    """Yield the report, line by line."""
     yield f"{experiment.name}: {experiment.title}"
     yield f"  after {experiment.source}"
     yield from (f"  {line}" for line in conditions(experiment, runs))
@@ -72,7 +72,7 @@ def _outcome_row(outcome: Outcome) -> tuple[str, ...]:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Aligned: the first and the last column to the left where they are words, numbers to the right."""
+    """Yield aligned lines: the first and the last column to the left where they are words, numbers to the right."""
     if not rows:
         return
     widths = [max(len(line[at]) for line in (headings, *rows)) for at in range(len(headings))]
@@ -90,7 +90,7 @@ def number(value: float, digits: int) -> str:
 
 
 def as_json(experiment: Experiment, runs: Sequence[Run], *, quick: bool) -> dict[str, Any]:
-    """One JSON value with every run's figures, so that a plot can be drawn again from it."""
+    """Return one JSON value with every run's figures, so that a plot can be drawn again from it."""
     return {
         "experiment": experiment.name,
         "title": experiment.title,

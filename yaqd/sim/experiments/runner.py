@@ -28,7 +28,7 @@ class PolicyFailed(Exception):
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """The same in small, for tests and for a first look."""
+    """Return the experiment in small, for tests and for a first look."""
     cases = tuple(
         replace(
             case,
@@ -77,7 +77,7 @@ def run_experiment(
     workers: int = 1,
     workload: Workload | None = None,
 ) -> list[Run]:
-    """All runs, in the order of the cases; of a searched case those with its best limit only.
+    """Return all runs, in the order of the cases; of a searched case those with its best limit only.
 
     `workload`: run this one in every case instead of what the case draws. The result does not depend on `workers`.
     Raises `ValueError` or `Stuck` for a case that cannot be run, `PolicyFailed`.

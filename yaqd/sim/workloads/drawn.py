@@ -68,7 +68,10 @@ class Stages:
 
 
 def draw(drawn: Drawn, slots: int, seed: int) -> Workload:
-    """The workload for a cluster of so many slots. The same arguments give the same workload. Raises WorkloadError."""
+    """Draw the workload for a cluster of so many slots. Raises WorkloadError.
+
+    The same arguments give the same workload.
+    """
     kind = WORKLOADS.get(drawn.name)
     if kind is None:
         raise WorkloadError(f"there is no workload {drawn.name!r}; there are {', '.join(WORKLOADS)}")

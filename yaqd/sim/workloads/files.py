@@ -12,7 +12,7 @@ _HEAD = 4096
 
 
 def read_workload(path: Path, *, jobs: int | None = None) -> Workload:
-    """SWIM (`.tsv`), SLS or rumen (`.json`), job history (`.jsonl`, `.jhist`, or a folder of them).
+    """Read SWIM (`.tsv`), SLS or rumen (`.json`), job history (`.jsonl`, `.jhist`, or a folder of them).
 
     Only the first `jobs` jobs of a trace. Raises WorkloadError.
     """

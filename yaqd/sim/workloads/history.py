@@ -39,7 +39,7 @@ class _Attempt:
 
 
 def read_history(paths: Sequence[Path]) -> Workload:
-    """All jobs of these files, and of the history files in these folders, or below them; the first comes at 0 s.
+    """Read all jobs of these files, and of history files in or below these folders; the first comes at 0 s.
 
     Raises WorkloadError with file and line.
     """

@@ -16,13 +16,13 @@ _POWER_MAX = 6.0
 
 
 def lognormal(rng: np.random.Generator, size: int, mean: float, cv: float) -> Floats:
-    """`size` positive numbers of that mean and coefficient of variation (std / mean)."""
+    """Draw `size` positive numbers of that mean and coefficient of variation (std / mean)."""
     variance = np.log1p(cv * cv)
     return np.asarray(rng.lognormal(np.log(mean) - variance / 2, np.sqrt(variance), size), dtype=np.float64)
 
 
 def fitted(values: Floats, mean: float, std: float) -> Floats:
-    """The same numbers raised to one power and scaled, so that the sample has this mean and standard deviation.
+    """Raise the numbers to one power and scale them, so that the sample has this mean and standard deviation.
 
     The order stays. A sample without spread only gets the mean.
     """
@@ -43,7 +43,10 @@ def fitted(values: Floats, mean: float, std: float) -> Floats:
 
 
 def fitted_counts(values: Floats, total: int, least: int = 1) -> Counts:
-    """Whole numbers in proportion to `values`, none under `least`, that add up to `total` (or to size * least)."""
+    """Return whole numbers in proportion to `values`, none under `least`.
+
+    They add up to `total` (or to size * least).
+    """
     size = values.size
     spare = max(0, total - least * size)
     if not size:

@@ -26,7 +26,7 @@ class Place:
         raise WorkloadError(f"{self.path}:{self.line}: {why}")
 
     def number(self, value: Any, what: str, *, least: float = 0.0, most: float = SECONDS_MAX) -> float:
-        """`value` as a finite number within the bounds."""
+        """Return `value` as a finite number within the bounds."""
         if isinstance(value, str):
             try:
                 value = float(value)
@@ -62,7 +62,7 @@ class Budget:
 
 
 def read_text(path: Path) -> str:
-    """The whole file. Raises WorkloadError where it cannot be read, is too long or is no text."""
+    """Read the whole file. Raises WorkloadError where it cannot be read, is too long or is no text."""
     try:
         length = path.stat().st_size
         if length > BYTES_MAX:
@@ -75,7 +75,10 @@ def read_text(path: Path) -> str:
 
 
 def lines(text: str, place: Place, *, first: int = 1) -> Iterator[str]:
-    """The lines that are not blank; `place.line` is the number of the one handed out, from `first` on."""
+    """Yield the lines that are not blank.
+
+    `place.line` is the number of the one handed out, from `first` on.
+    """
     for place.line, line in enumerate(text.splitlines(), first):
         if len(line) > LINE_MAX:
             place.fail(f"a line of {len(line)} characters")
@@ -95,7 +98,7 @@ def json_lines(text: str, place: Place, *, first: int = 1) -> Iterator[dict[str,
 
 
 def json_values(text: str, place: Place) -> Iterator[dict[str, Any]]:
-    """JSON objects one after the other, each over as many lines as it likes, or one array of them."""
+    """Yield JSON objects one after the other, each over as many lines as it likes, or one array of them."""
     decoder = json.JSONDecoder()
     at = seen = 0
     while True:

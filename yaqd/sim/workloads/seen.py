@@ -40,12 +40,12 @@ class Sightings:
         self._used: dict[tuple[str, str], _Span] = {}
 
     def job(self, file_name: str) -> None:
-        """What follows is of the job whose history has this name."""
+        """Note that what follows is of the job whose history has this name."""
         found = _JOB.match(file_name)
         self._start = found[1] if found else ""
 
     def ran(self, node: object, started: object, finished: object, *, killed: bool = False) -> None:
-        """An attempt that held a slot there, epoch ms; what does not say all three says nothing.
+        """Note an attempt that held a slot there, epoch ms; what does not say all three says nothing.
 
         `killed`: when it let go is not known. Of a lost node nobody hears until it has been missed for minutes, and by
         then it may be back, under its old name or another.
@@ -60,7 +60,7 @@ class Sightings:
         self._used[name] = min(first, since), max(last, until)
 
     def cluster(self) -> ClusterSeen | None:
-        """None: no node was named."""
+        """Return the size of the cluster; None: no node was named."""
         if not self._used:
             return None
         hosts: dict[tuple[str, str], list[_Span]] = {}

@@ -21,7 +21,7 @@ _MS_MAX: Final = SECONDS_MAX * 1000
 
 
 def read_sls(path: Path, *, jobs: int | None = None) -> Workload:
-    """The file's first `jobs` jobs, the first one at 0 s. Raises WorkloadError with file and line."""
+    """Read the file's first `jobs` jobs, the first one at 0 s. Raises WorkloadError with file and line."""
     place = Place(path)
     budget = Budget(place)
     made: list[SimJob] = []
@@ -37,7 +37,7 @@ def read_sls(path: Path, *, jobs: int | None = None) -> Workload:
 
 
 def from_zero(jobs: list[SimJob]) -> tuple[SimJob, ...]:
-    """The jobs in order of arrival, the first at 0 s."""
+    """Return the jobs in order of arrival, the first at 0 s."""
     first = min(job.arrival_s for job in jobs)
     moved = [
         SimJob(name=j.name, user=j.user, queue=j.queue, arrival_s=j.arrival_s - first, stages=j.stages) for j in jobs

@@ -32,7 +32,7 @@ class Rates:
 
 
 def read_swim(path: Path, *, jobs: int | None = None, rates: Rates = Rates()) -> Workload:
-    """The trace's first `jobs` jobs. Raises WorkloadError with file and line."""
+    """Read the trace's first `jobs` jobs. Raises WorkloadError with file and line."""
     place = Place(path)
     budget = Budget(place)
     made: list[SimJob] = []
@@ -51,7 +51,10 @@ def read_swim(path: Path, *, jobs: int | None = None, rates: Rates = Rates()) ->
 
 
 def read_shuffles(path: Path, *, jobs: int | None = None, rates: Rates = Rates()) -> list[tuple[int, int, float]]:
-    """Maps, reduces and bytes between them of the trace's first `jobs` jobs that have any. Raises WorkloadError."""
+    """Read maps, reduces and bytes between them of the trace's first `jobs` jobs that have any.
+
+    Raises WorkloadError.
+    """
     place = Place(path)
     found: list[tuple[int, int, float]] = []
     for line in lines(read_text(path), place):

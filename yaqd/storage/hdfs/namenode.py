@@ -104,7 +104,7 @@ class NamenodeAsker:
 
 
 def namenode_addresses(authority: str, conf: Configuration) -> list[tuple[str, int]]:
-    """Host and port of the NameNode, or of each NameNode of a name service."""
+    """Return host and port of the NameNode, or of each NameNode of a name service."""
     names = conf.get_list(f"dfs.ha.namenodes.{authority}")
     if names:
         return [conf.get_address(f"dfs.namenode.rpc-address.{authority}.{name}") for name in names]

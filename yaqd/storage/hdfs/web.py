@@ -68,7 +68,7 @@ class WebHdfs:
         return self._written(path, "PUT", {"op": "CREATE", **sent}, http.client.CREATED)
 
     def append(self, path: str) -> "WebHdfsFile":
-        """More of a file that is closed."""
+        """Write more of a file that is closed."""
         return self._written(path, "POST", {"op": "APPEND"}, http.client.OK)
 
     def _written(self, path: str, method: str, parameters: Mapping[str, object], status: int) -> "WebHdfsFile":

@@ -42,9 +42,9 @@ class RemoteLogs:
         return cls(qualify(root, conf), suffix, common, include_older)
 
     def folders(self, user: str, application: ApplicationId) -> tuple[str, ...]:
-        """From the user's folder down to the application's, in which the nodes' files stand.
+        """List the folders from the user's down to the application's, in which the nodes' files stand.
 
-        ValueError for a user whose name is no folder's.
+        Raises ValueError for a user whose name is no folder's.
         """
         if not _PLAIN_USER.match(user) or user in (".", ".."):
             raise ValueError(f"user name {user[:80]!r} cannot be a folder's name")

@@ -76,7 +76,7 @@ class ByteStream:
         return not self._fill()
 
     def take(self, count: int) -> bytes:
-        """Exactly so many. The caller has bounded `count`. Raises BadTFile where the stream ends before."""
+        """Take exactly `count` bytes, which the caller has bounded. Raises BadTFile where the stream ends before."""
         end = self._at + count
         if end <= len(self._piece):
             data = self._piece[self._at : end]
@@ -85,7 +85,7 @@ class ByteStream:
         return b"".join(self.pass_on(count))
 
     def pass_on(self, count: int) -> Iterator[bytes]:
-        """Exactly so many, in pieces as they come. Raises BadTFile where the stream ends before."""
+        """Yield exactly `count` bytes, in pieces as they come. Raises BadTFile where the stream ends before."""
         while count > 0:
             if not self._fill():
                 raise BadTFile(f"{self._what} ends {count} bytes too early")
@@ -95,7 +95,7 @@ class ByteStream:
             yield data
 
     def rest(self) -> Iterator[bytes]:
-        """Everything that is left."""
+        """Yield everything that is left."""
         while self._fill():
             data = self._piece[self._at :]
             self._at = len(self._piece)

@@ -57,7 +57,10 @@ class TFileReader:
         self._data_index = b"".join(index.rest())
 
     def records(self) -> Iterator[tuple[bytes, ByteStream]]:
-        """Key and value of each record. A value is gone once the next record is asked for. Raises BadTFile."""
+        """Yield key and value of each record. Raises BadTFile.
+
+        A value is gone once the next record is asked for.
+        """
         seen = 0
         index = ByteStream([self._data_index], DATA_INDEX)
         for number in range(index.count(len(self._data_index), "the number of blocks")):

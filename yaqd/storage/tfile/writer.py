@@ -79,7 +79,10 @@ class TFileWriter:
         self._put(MAGIC)
 
     def append(self, key: bytes, value: Iterable[bytes]) -> None:
-        """One record; the value's pieces become its chunks. ValueError for a key longer than TFile takes."""
+        """Append one record; the value's pieces become its chunks.
+
+        Raises ValueError for a key longer than TFile takes.
+        """
         if len(key) > KEY_BYTES_MAX:
             raise ValueError(f"a key of {len(key)} bytes, at most {KEY_BYTES_MAX} can be written")
         if self._block is None:
