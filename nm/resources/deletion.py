@@ -68,7 +68,7 @@ class Deletion:
         self._submit(partial(_delete_all, [path]))
 
     def sweep_logs(self, *, but: Collection[ApplicationId] = ()) -> None:
-        """Logs of a former life: deleted when their retention, counted from their last change, is over."""
+        """Deletes logs of a former life when their retention, counted from their last change, is over."""
         self._thread.submit(self._schedule_old_logs, but)
 
     def stop(self) -> None:

@@ -89,7 +89,7 @@ class NodeShuffle:
         self.service.stop()
 
     async def figures(self) -> dict[str, Any]:
-        """Counts since the start, for people and programs that look at the node."""
+        """Returns what was counted since the start, for people and programs that look at the node."""
         statistics, merged = self.service.statistics, self.service.merged
         reads = statistics.reads
         return {

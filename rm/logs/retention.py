@@ -180,7 +180,7 @@ def _tell(found: dict[str, Any]) -> None:
 
 
 def answer(request: dict[str, Any]) -> Swept:
-    """Does the child's work."""
+    """Sweeps as the request says, in the child."""
     try:
         conf = Configuration.load(environ={}, overrides=request["conf"])
         remote = RemoteLogs.read(conf)

@@ -31,7 +31,7 @@ class DrainedNodes:
         self._written("INSERT OR REPLACE INTO drained_node VALUES (?)", name)
 
     def drop(self, name: str) -> None:
-        """Also forgets which of its nodes left by force, but for those that stay drained by another name."""
+        """Forget a name, and which of its nodes left by force, but for those that stay drained by another name."""
         self._names.discard(name)
         self._written("DELETE FROM drained_node WHERE name = ?", name)
         for node in [node for node in self._forced if node not in self._names and host_of(node) not in self._names]:
@@ -44,7 +44,7 @@ class DrainedNodes:
         self._written("INSERT OR REPLACE INTO forced_node VALUES (?)", node)
 
     def was_forced(self, node: str) -> bool:
-        """`node`: `host:port`."""
+        """Return whether nobody waited for what this node ran; `host:port`."""
         return node in self._forced
 
     def _written(self, sql: str, name: str) -> None:
@@ -53,6 +53,6 @@ class DrainedNodes:
 
 
 def host_of(name: str) -> str:
-    """Of `host:port`; "" where it is no such name."""
+    """Return the host of `host:port`; "" where it is no such name."""
     host, _, port = name.rpartition(":")
     return host if port.isdigit() else ""

@@ -80,8 +80,10 @@ class Fetcher:
         self._sockets: set[socket.socket] = set()
 
     def add(self, *locations: MapLocation) -> None:
-        """Map attempts finished and their outputs can be fetched: those of one merged file together, if they come
-        together."""
+        """Note that map attempts finished and their outputs can be fetched.
+
+        Those of one merged file are fetched together if they come together.
+        """
         with self._changed:
             for location in locations:
                 self._plan.add(location)

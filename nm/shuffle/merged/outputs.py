@@ -110,7 +110,7 @@ class MergedOutputs:
         return sum(map(len, tuple(self._jobs.values())))
 
     def maps_of(self, job_id: str) -> tuple[str, ...]:
-        """Map attempts of a job that lie in merged files."""
+        """Lists the job's map attempts that lie in merged files."""
         return tuple(self._jobs.get(job_id, ()))
 
     def has(self, job_id: str, map_id: str) -> bool:
