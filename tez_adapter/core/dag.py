@@ -50,6 +50,8 @@ class VertexSpec:
     opportunistic: float = 0.0
     #: what its tasks leave stays when their node is lost
     outputs_stay: bool = False
+    #: its tasks serve those of others: the job ends without them, and they may come and go (`VertexLimited`)
+    serves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

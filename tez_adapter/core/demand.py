@@ -94,6 +94,8 @@ class Demand:
 
     def _room_for(self, vertex: Vertex) -> int:
         """How many more of its tasks may start."""
+        if vertex.limit < vertex.spec.tasks:
+            return max(0, vertex.limit - len(vertex.running))
         edges = self.sources[vertex.index]
         if not any(self._vertices[e.source].pending for e in edges):
             return vertex.spec.tasks

@@ -85,6 +85,21 @@ class AttemptFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptReturned:
+    """Of a vertex that serves: its process goes, and its container is given back."""
+
+    attempt: AttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class VertexLimited:
+    """So many tasks of a vertex that serves may run from now on; those that run go on."""
+
+    vertex: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRequested:
     attempt: AttemptId
 
@@ -144,6 +159,8 @@ Event = (
     | AttemptReported
     | AttemptSucceeded
     | AttemptFailed
+    | AttemptReturned
+    | VertexLimited
     | CommitRequested
     | FetchReported
     | NodeLost

@@ -40,10 +40,9 @@ class JobRecords:
         return stages_left(self.vertices, self.demand.sources, now) if self.state is JobState.RUNNING else ()
 
     def progress(self) -> float:
-        """Return the job's progress, 0..1, every vertex weighing the same."""
-        if not self.vertices:
-            return 1.0
-        return sum(v.progress() for v in self.vertices) / len(self.vertices)
+        """Return the job's progress, 0..1, every vertex weighing the same, those that only serve left out."""
+        counted = [v.progress() for v in self.vertices if not v.spec.serves]
+        return sum(counted) / len(counted) if counted else 1.0
 
     def attempt(self, attempt_id: AttemptId) -> Attempt | None:
         vertex, task, number = attempt_id

@@ -16,12 +16,12 @@ def stages_left(vertices: Sequence[Vertex], sources: Sequence[Sequence[EdgeSpec]
     return tuple(
         _stage(vertex, tuple(vertices[edge.source].spec.priority for edge in sources[vertex.index]), now)
         for vertex in vertices
-        if not vertex.complete
+        if not vertex.complete or vertex.spec.serves
     )
 
 
 def _stage(vertex: Vertex, after: tuple[int, ...], now: float) -> StageLeft:
-    tasks = vertex.spec.tasks - vertex.over
+    tasks = max(0, min(vertex.limit, vertex.spec.tasks) - vertex.over)
     mean_s = vertex.runs.mean if vertex.runs.count else None
     if mean_s is None:
         return StageLeft(vertex.spec.priority, tasks, after=after)

@@ -77,6 +77,8 @@ class JobMachine:
             ev.AttemptReported: self._on_reported,
             ev.AttemptSucceeded: self._on_succeeded,
             ev.AttemptFailed: self._on_failed,
+            ev.AttemptReturned: self._on_returned,
+            ev.VertexLimited: self._on_limited,
             ev.CommitRequested: self._on_commit,
             ev.FetchReported: self._on_fetch_failed,
             ev.NodeLost: self._on_node_lost,
@@ -268,6 +270,18 @@ class JobMachine:
         self._endings.end_attempt(attempt, event.error, at_fault=True, fatal=event.fatal)
         # its process could go on; but idle it would take the same task again, where another node may fare better
         self.held.stop_process(attempt, "its task failed")
+
+    def _on_returned(self, event: ev.AttemptReturned) -> None:
+        attempt = self.attempt(event.attempt)
+        if attempt is None or not attempt.live:
+            return
+        container = self.containers.get(attempt.container)
+        self._endings.end_attempt(attempt, "given back", at_fault=False)
+        if container is not None and container.state is ContainerState.IDLE:
+            self.held.dismiss(container)
+
+    def _on_limited(self, event: ev.VertexLimited) -> None:
+        self.vertices[event.vertex].limit = max(0, event.tasks)
 
     # ---- lost outputs, lost nodes
 

@@ -116,6 +116,8 @@ class Vertex:
         self.spec = spec
         self.tasks = [Task(TaskId(index, i)) for i in range(spec.tasks)]
         self.pending = PendingTasks(spec.hosts)
+        #: so many of its tasks may run
+        self.limit = spec.tasks
         #: tasks that are SUCCEEDED
         self.done = 0
         #: tasks that failed for good, and that the job does without
@@ -136,7 +138,8 @@ class Vertex:
 
     @property
     def complete(self) -> bool:
-        return self.over == self.spec.tasks
+        """Whether the job need not wait for it."""
+        return self.spec.serves or self.over == self.spec.tasks
 
     @property
     def over(self) -> int:
