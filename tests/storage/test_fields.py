@@ -43,14 +43,6 @@ def test_json_lines_come_back_however_the_file_is_cut(
     assert [value for _, value in _read(path, "json", size)] == records
 
 
-@pytest.mark.parametrize("text", ["\ud800", "x\udc80y", "\udcc3\udca9", "\udfff\ud800 ä"])
-def test_text_that_is_not_utf_8_comes_back_from_json(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "in.json"
-    path.write_bytes(json_line_of(None, {text: [text, 1]}) + json_line_of(b"\xff", text))
-    path.read_text("utf-8")
-    assert [value for _, value in _read(path, "json")] == [{text: [text, 1]}, ["\udcff", text]]
-
-
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
     path = tmp_path / "in.json"
     path.write_text('{"a": 1}\n\n  \n{"a": \n')
