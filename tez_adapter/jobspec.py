@@ -33,6 +33,8 @@ class JobKind(StrEnum):
     STREAMING = "streaming"
     #: any command in any number of containers
     COMMAND = "command"
+    #: a model is trained: by a script, or by an IterativeJob on partitions of its data
+    TRAINING = "training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,33 @@ class Streaming:
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """What a job that trains a model was submitted with."""
+
+    #: sublinear, superlinear or auto: how its loss falls
+    curve: str = "auto"
+    #: the job ends when its loss is there; None: no matter where
+    target: float | None = None
+    #: of its losses beside other jobs'
+    weight: float = 1.0
+    min_cores: float = 0.0
+    max_cores: float = 1.0
+    #: after which the job ends; 0: when its program does
+    iterations: int = 0
+    #: of the data; 0: a script, which has none
+    partitions: int = 0
+    #: its driver calls the evaluations from within (`IterativeJob.run`)
+    by_run: bool = False
+    #: files that the partitions are dealt
+    data: tuple[str, ...] = ()
+    seed: int = 0
+    #: of a script
+    arguments: tuple[str, ...] = ()
+    #: the job whose last checkpoint it begins with; "": with none
+    resumes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     job_id: str
     name: str
@@ -67,7 +96,7 @@ class JobSpec:
     conf: Mapping[str, str]
     staging: str
     resources: tuple[JobResource, ...] = ()
-    #: MAPREDUCE: local name of the script and the class in it
+    #: MAPREDUCE, TRAINING: local name of the script and the class in it, if it has one
     script: str = ""
     class_name: str = ""
     #: names of local resources that go onto the import path
@@ -80,6 +109,8 @@ class JobSpec:
     #: encoded keys in hex that divide the key space of a total order; one fewer than reduces
     boundaries: tuple[str, ...] = ()
     streaming: Streaming | None = None
+    #: TRAINING
+    training: Training | None = None
     #: COMMAND: the command line for /bin/sh and how many containers run it
     command: str = ""
     tasks: int = 0
@@ -120,6 +151,8 @@ class JobSpec:
             fields["py_files"] = tuple(fields["py_files"])
             if fields["streaming"] is not None:
                 fields["streaming"] = Streaming(**fields["streaming"])
+            if fields["training"] is not None:
+                fields["training"] = _training(fields["training"])
             spec = cls(**fields)
             _ = spec.application_id
         except (KeyError, TypeError, ValueError) as error:
@@ -129,6 +162,12 @@ class JobSpec:
     @classmethod
     def read(cls, path: Path) -> Self:
         return cls.parse(_read(path))
+
+
+def _training(fields: dict[str, Any]) -> Training:
+    for name in ("data", "arguments"):
+        fields[name] = tuple(map(str, fields[name]))
+    return Training(**fields)
 
 
 def dump_splits(splits: Sequence[dict[str, Any]]) -> bytes:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from yaqd.proto import job_pb2 as pb
+from yaqd.proto import job_training_pb2 as training
 from yaqd.proto.protocols import Method
 
 #: what a NodeManager calls its shuffle service
@@ -27,9 +28,25 @@ class TaskUmbilicalProtocol:
     mergerRuns: Final = Method(NAME, "mergerRuns", pb.MergerRunsRequest, pb.MergerRunsResponse)
 
 
+class TrainingProtocol:
+    """Of a job that trains a model, beside the umbilical: its driver, its workers, its script."""
+
+    NAME: Final = "yaqd.job.TrainingProtocol"
+    begin: Final = Method(NAME, "begin", training.TrainingBeginRequest, training.TrainingBeginResponse)
+    report: Final = Method(NAME, "report", training.TrainingReportRequest, training.TrainingReportResponse)
+    evaluate: Final = Method(NAME, "evaluate", training.EvaluateRequest, training.EvaluateResponse)
+    trained: Final = Method(NAME, "trained", training.TrainedRequest, training.TrainedResponse)
+    work: Final = Method(NAME, "work", training.WorkRequest, training.WorkResponse)
+    pullState: Final = Method(NAME, "pullState", training.PullStateRequest, training.PullStateResponse)
+
+
 class JobClientProtocol:
     """Whoever follows the job to its job manager."""
 
     NAME: Final = "yaqd.job.JobClientProtocol"
     getJobStatus: Final = Method(NAME, "getJobStatus", pb.GetJobStatusRequest, pb.GetJobStatusResponse)
     killJob: Final = Method(NAME, "killJob", pb.KillJobRequest, pb.KillJobResponse)
+    getTrainingStatus: Final = Method(
+        NAME, "getTrainingStatus", training.TrainingStatusRequest, training.TrainingStatusResponse
+    )
+    stopTraining: Final = Method(NAME, "stopTraining", training.StopTrainingRequest, training.StopTrainingResponse)

@@ -8,7 +8,7 @@ system that does not answer: the ResourceManager is told, and the files go later
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tez_adapter.background import in_background
 from tez_adapter.core import events as ev
@@ -36,6 +36,16 @@ _FINAL = {
 }
 
 
+class Extra(Protocol):
+    """What a kind of job leaves beside its output and its history."""
+
+    async def end(self) -> None:
+        """Begin no more, as the job is over, and wait for what goes on."""
+
+    def leave(self) -> None:
+        """Write it. Blocking; what cannot be written is logged."""
+
+
 class Ending:
     def __init__(
         self,
@@ -47,6 +57,7 @@ class Ending:
         is_over: Callable[[], Awaitable[bool]],
         dispatch: Callable[[ev.Event], object],
         history: Callable[[JobEnd], list[dict[str, Any]]],
+        extra: Extra | None = None,
     ) -> None:
         """`is_over` asks the ResourceManager whether the application is. `history`: its lines as of now.
         `commit_window_s`: the output is committed only if the ResourceManager has answered within that."""
@@ -55,6 +66,7 @@ class Ending:
         self._is_over = is_over
         self._dispatch = dispatch
         self._history = history
+        self._extra = extra
         #: the machine's, unless committing failed after it
         self.end = JobEnd(JobState.RUNNING, "")
         self._setup: asyncio.Future[None] | None = None
@@ -160,6 +172,9 @@ class Ending:
             abort = asyncio.wrap_future(in_background(self._output.abort))
             await self._note_failure(abort, "cannot remove the output")
         await self._nodes.drain(_DRAIN_S)
+        if self._extra is not None:
+            await self._extra.end()
+            await asyncio.wrap_future(in_background(self._extra.leave))
         end, lines = self.end, self._history(self.end)
         await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
 

@@ -35,6 +35,7 @@ from tez_adapter.master.task_launch import TaskLaunch
 from tez_adapter.master.umbilical import Umbilical
 from tez_adapter.merging.driver import Merging
 from tez_adapter.merging.settings import unmerged_summary
+from tez_adapter.training.service import TrainingService
 from yaqd.config import Configuration
 from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
@@ -88,6 +89,9 @@ class ApplicationMaster:
             on_waiting=self._waits,
         )
         self._merging = self._make_merging()
+        self._training = TrainingService.of(
+            self.spec, self.conf, self.machine, self._server, self.access, dispatch=self.dispatch, note=self._note
+        )
         self._rm = self._make_rm_link()
         self._ending = self._make_ending()
         await self._server.start()
@@ -157,6 +161,8 @@ class ApplicationMaster:
             self.dispatch(ev.Tick())
             if self._merging is not None:
                 self._merging.tick()
+            if self._training is not None:
+                self._training.tick()
 
     def _history(self, end: JobEnd) -> list[dict[str, Any]]:
         """As of now."""
@@ -180,14 +186,20 @@ class ApplicationMaster:
                 log.warning("%s", line)
             self.machine.anomalies.clear()
         for line in self.machine.notices.take():
-            log.warning("%s", line)
-            self._notices.append(line)
-            self._notices_total += 1
+            self._note(line)
         if self._merging is not None:
             self._merging.follow()
+        if self._training is not None:
+            self._training.follow()
         self._umbilical.outputs_may_have_changed()
         self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
         return decisions
+
+    def _note(self, line: str) -> None:
+        """For the user."""
+        log.warning("%s", line)
+        self._notices.append(line)
+        self._notices_total += 1
 
     def _perform(self, decision: ev.Decision) -> None:
         match decision:
@@ -233,11 +245,18 @@ class ApplicationMaster:
 
     # ---- the ResourceManager's answers
 
+    def _on_registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
+        self._granted.registered(response)
+        if self._training is not None:
+            self._training.registered(response)
+
     def _on_response(self, response: pb.AllocateResponse) -> None:
         for token in response.nm_tokens:
             self._nodes.token(convert.node_id(token.nodeId), Token.from_pb(token.token))
         for event in self._granted.events(response):
             self.dispatch(event)
+        if self._training is not None:
+            self._training.hear(response)
 
     # ---- what the umbilical asks (JobView)
 
@@ -312,7 +331,8 @@ class ApplicationMaster:
             asks=lambda: self.machine.asks() + ([] if self._merging is None else self._merging.asks()),
             progress=self.machine.progress,
             left=self._left,
-            on_registered=self._granted.registered,
+            reports=None if self._training is None else self._training.reports,
+            on_registered=self._on_registered,
             on_response=self._on_response,
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
             / 1000,
@@ -329,4 +349,5 @@ class ApplicationMaster:
             is_over=lambda: application_is_over(self.conf, self.spec.application_id, self.user),
             dispatch=self.dispatch,
             history=self._history,
+            extra=self._training,
         )

@@ -10,8 +10,9 @@ rows, all rows of a priority are sent again after a container of that priority c
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol as Interface
 
 from tez_adapter.core.demand import Ask
 from tez_adapter.master.left import WorkLeft
@@ -79,6 +80,20 @@ def _row(ask: Ask) -> Row:
     return ask.priority, ask.name, ask.opportunistic
 
 
+class Reports(Interface):
+    """What a job's program reports, in an extension field."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """That say so at the registration."""
+
+    def news(self) -> pb.YaqReports | None:
+        """Return what is new, from now on taken as told; None: nothing."""
+
+    def forget(self) -> None:
+        """Tell again what was told last: the ResourceManager may not have heard it."""
+
+
 class ResourceManagerLink:
     def __init__(
         self,
@@ -89,11 +104,13 @@ class ResourceManagerLink:
         asks: Callable[[], list[Ask]],
         progress: Callable[[], float],
         left: WorkLeft,
+        reports: Reports | None = None,
         on_registered: Callable[[pb.RegisterApplicationMasterResponse], None],
         on_response: Callable[[pb.AllocateResponse], None],
         heartbeat_s: float,
         options: ClientOptions,
     ) -> None:
+        """`reports`: what the job's program reports, where it does."""
         self._address = address
         self._user = user
         self._options = options
@@ -101,6 +118,7 @@ class ResourceManagerLink:
         self._asks = asks
         self._progress = progress
         self._left = left
+        self._reports = reports
         self._on_registered, self._on_response = on_registered, on_response
         #: longest pause between heartbeats
         self._pause_max_s = heartbeat_s
@@ -121,6 +139,8 @@ class ResourceManagerLink:
         self._registration = pb.RegisterApplicationMasterRequest(
             host=host, rpc_port=port, tracking_url=tracking_url, yaq_tolerates_waiting=True
         )
+        if self._reports is not None:
+            self._registration.yaq_understands.extend(self._reports.words)
         return await self._register()
 
     async def _register(self) -> pb.RegisterApplicationMasterResponse:
@@ -200,6 +220,9 @@ class ResourceManagerLink:
         left = self._left.news()
         if left is not None:
             request.yaq_left.CopyFrom(left)
+        reports = None if self._reports is None else self._reports.news()
+        if reports is not None:
+            request.yaq_reports.CopyFrom(reports)
         released, self._releases = self._releases, []
         request.release.extend(convert.container_id_pb(c) for c in released)
         if self._blacklist.blacklist_additions or self._blacklist.blacklist_removals:
@@ -212,6 +235,8 @@ class ResourceManagerLink:
             # what this request carried is told again
             self._table.forget()
             self._left.forget()
+            if self._reports is not None:
+                self._reports.forget()
             self._tell_avoided_again(*request.blacklist_request.blacklist_removals)
             self._releases = released + self._releases
             if isinstance(error, Retriable):  # a proxy at this node, which does not reach it at present

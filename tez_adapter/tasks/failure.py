@@ -11,6 +11,7 @@ from tez_adapter.tasks.pairs import is_raised_in
 from yaqd.mapreduce.errors import CorruptDataError, JobError
 from yaqd.mapreduce.loading import user_traceback
 from yaqd.model.endings import as_utf8, without_middle
+from yaqd.proto import job_pb2 as pb
 from yaqd.storage import StorageError, writers
 
 _TEXT_CHARS_MAX = 12_000
@@ -126,8 +127,10 @@ def _not_pairs(error: TypeError) -> str:
 
 
 def _input_of(attempt: TaskAttempt) -> str:
-    if not attempt.is_map:
+    if attempt.description.kind == pb.TaskDescription.REDUCE:
         return f", partition {attempt.index}"
+    if not attempt.is_map:
+        return ""  # the line says where it was
     if attempt.reading is not None:
         return f", reading {attempt.reading()}"
     from tez_adapter.tasks.map_task import split_of

@@ -28,6 +28,8 @@ class Workplace:
     #: the container's
     folder: Path
     shared: SharedImports
+    #: a further connection to the job manager
+    connect: Callable[[], BlockingRpcClient]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ _ANY: Final = ("tez_adapter.merging.shared_outputs", "yaqd.storage.local", "enco
 RUNNERS: Final[Mapping[JobKind, Runner]] = {
     JobKind.MAPREDUCE: Runner("tez_adapter.tasks.mapreduce:run", ("tez_adapter.tasks.raw", *_ANY)),
     JobKind.STREAMING: Runner("tez_adapter.streaming.task:run", _ANY),
+    JobKind.TRAINING: Runner("tez_adapter.training.tasks:run", ("yaqd.ml", "yaqd.ml.arrays", *_ANY)),
 }
 
 

@@ -114,7 +114,7 @@ class TaskProcess:
     def _work(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
         """What it does to the end, but for the commit of its output, where it has some."""
         run = RUNNERS[self._spec.kind].load()
-        part = run(attempt, Workplace(client, self._token.password, self._base, self._shared))
+        part = run(attempt, Workplace(client, self._token.password, self._base, self._shared, self._connect))
         if attempt.is_map and self._spec.reduces:
             from tez_adapter.merging.shared_outputs import publish_output
 

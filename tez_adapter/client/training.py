@@ -1,0 +1,99 @@
+"""Submitting a job that trains a model, stopping it, and going on with it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.submission import Attachments, Draft, Request, submit
+from tez_adapter.jobspec import JobKind, Training
+from tez_adapter.training.settings import DRIVER_MEMORY_KEY, DRIVER_VCORES_KEY, WORKER_MEMORY_KEY
+from yaqd.config import Configuration
+from yaqd.mapreduce.loading import split_script
+from yaqd.mapreduce.params import parse_params
+from yaqd.ml.loading import is_iterative, load_iterative
+
+CURVES: Final = ("auto", "sublinear", "superlinear")
+#: more are a slip of the hand
+_CORES_MAX: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A training script that was looked at."""
+
+    #: local path, and the class in it; "" where it is a program
+    path: str
+    class_name: str = ""
+    #: the class's own words
+    name: str = ""
+    partitions: int = 0
+    by_run: bool = False
+
+
+def look_at(conf: Configuration, script: str) -> Program:
+    """Import the script where it has a class; a program is not run here. Raises JobError, SubmitError."""
+    path, named = split_script(script)
+    if not Path(path).is_file():
+        raise SubmitError(f"no training script at {path}: give the path of a Python file")
+    if not is_iterative(script):
+        return Program(path)
+    job = load_iterative(path, named)
+    parse_params(job, {key: conf.get(key) or "" for key in conf.changed_keys()})
+    return Program(path, job.__name__, job.name or job.__name__, job.partitions, job.overrides_run())
+
+
+def submit_training(
+    conf: Configuration,
+    script: str,
+    terms: Training = Training(),
+    *,
+    memory_mb: int | None = None,
+    attachments: Attachments = Attachments(),
+    environment: Mapping[str, str] | None = None,
+    queue: str = "default",
+    name: str | None = None,
+) -> SubmittedJob:
+    """Train with a script: a class derived from `yaqd.ml.IterativeJob` runs in workers, any other program in one
+    container. `memory_mb`: of each worker, or of the program. `terms.max_cores` bounds the workers; a program has so
+    many cores of one node. Raises SubmitError, and what storage, configuration and ResourceManager raise."""
+    check_terms(terms)
+    program = look_at(conf, script)
+    if program.class_name and terms.arguments:
+        raise SubmitError(f"{program.class_name} takes no arguments: give its options with -D NAME=VALUE")
+    terms = replace(terms, partitions=program.partitions, by_run=program.by_run)
+    sizes: dict[str, str] = {}
+    if memory_mb is not None:
+        sizes[WORKER_MEMORY_KEY if program.class_name else DRIVER_MEMORY_KEY] = str(memory_mb)
+    if not program.class_name:
+        sizes[DRIVER_VCORES_KEY] = str(math.ceil(terms.max_cores))
+    conf = conf.with_overrides(sizes, source="--memory")
+    fields: dict[str, Any] = {
+        "script": Path(program.path).name,
+        "class_name": program.class_name,
+        "training": terms,
+        "tasks": 1,
+    }
+    request = Request(conf, name or program.name or Path(program.path).stem, queue, attachments, environment or {})
+    return submit(Draft(request, JobKind.TRAINING, fields, scripts=(program.path,)))
+
+
+def check_terms(terms: Training) -> None:
+    """Raises SubmitError."""
+    numbers = {"--weight": terms.weight, "--min-cores": terms.min_cores, "--max-cores": terms.max_cores}
+    for option, number in numbers.items():
+        if not math.isfinite(number) or number < 0:
+            raise SubmitError(f"{option} {number}: give a number from 0")
+    if terms.target is not None and not math.isfinite(terms.target):
+        raise SubmitError(f"--target {terms.target}: give a finite loss")
+    if not 0 < terms.max_cores <= _CORES_MAX or terms.min_cores > terms.max_cores:
+        raise SubmitError(f"--min-cores {terms.min_cores:g} and --max-cores {terms.max_cores:g}: give 0 < min <= max")
+    if terms.weight == 0:
+        raise SubmitError("--weight 0: the job would never get cores; give more than 0")
+    if terms.iterations < 0:
+        raise SubmitError(f"--iterations {terms.iterations}: give a number from 1")
+    if terms.curve not in CURVES:
+        raise SubmitError(f"--class {terms.curve}: use one of {', '.join(CURVES)}")

@@ -1,0 +1,1 @@
+"""Jobs that train models: what their job manager serves (`service`), and what runs in their containers (`tasks`)."""

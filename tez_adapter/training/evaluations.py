@@ -1,0 +1,37 @@
+"""The evaluations of a driver that calls them from within an optimizer, so that it can be run again from its beginning.
+
+A driver that is run again asks for the same states in the same order. It is answered from here as far as that goes.
+What does not fit the budget is computed again: the answers are the same.
+"""
+
+from collections.abc import Sequence
+
+
+class Evaluations:
+    def __init__(self, bytes_max: int, known: Sequence[tuple[str, Sequence[bytes]]] = ()) -> None:
+        self._bytes_max = bytes_max
+        #: each state's name, and its partials
+        self.known: list[tuple[str, Sequence[bytes]]] = list(known)
+        self._bytes = sum(_size(partials) for _, partials in self.known)
+
+    def find(self, place: int, version: str) -> Sequence[bytes] | None:
+        """Return the partials of this state, which was asked for in this place; None: not known."""
+        if 0 <= place < len(self.known) and self.known[place][0] == version:
+            return self.known[place][1]
+        return None
+
+    def add(self, place: int, version: str, partials: Sequence[bytes]) -> None:
+        """Note them. What was known from this place on was of another course and goes."""
+        if place > len(self.known):
+            return  # what lies between did not fit
+        for _, dropped in self.known[place:]:
+            self._bytes -= _size(dropped)
+        del self.known[place:]
+        size = _size(partials)
+        if self._bytes + size <= self._bytes_max:
+            self.known.append((version, partials))
+            self._bytes += size
+
+
+def _size(partials: Sequence[bytes]) -> int:
+    return sum(map(len, partials))

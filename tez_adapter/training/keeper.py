@@ -1,0 +1,191 @@
+"""What a training job leaves on storage: checkpoints while it runs, its curve and its model at the end.
+
+Reading and writing block, so they run in threads. One checkpoint is written at a time; the next one is due when the
+interval has passed, and no sooner than twenty times what writing the last one took.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tez_adapter.background import in_background
+from tez_adapter.jobspec import JobSpec
+from tez_adapter.training.curve import Curve
+from tez_adapter.training.settings import TrainingSettings, training_folder
+from yaqd.config import Configuration
+from yaqd.ipc.tasks import TaskSet
+from yaqd.storage import PathNotFound, StorageError, get_filesystem
+from yaqd.storage.checkpoints import Checkpoint, CheckpointFolder
+from yaqd.storage.paths import name_of, parent_of
+
+log = logging.getLogger(__name__)
+
+#: share of the time that goes into checkpoints, at most
+_COST_SHARE: Final = 0.05
+_SCRIPT, _CURVE, _EVALUATIONS, _VERSIONS = "program", "curve", "evaluations", "versions"
+MODEL_FILE: Final = "model"
+CURVE_FILE: Final = "curve.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a job goes on from."""
+
+    #: iterations that are done
+    iteration: int
+    #: what the program's own `checkpoint` gave; None: nothing
+    program: bytes | None
+    curve: Curve = field(default_factory=Curve)
+    #: of a driver that is run again: each state's name, and the partials of it
+    evaluations: Sequence[tuple[str, Sequence[bytes]]] = ()
+
+    def checkpoint(self) -> Checkpoint:
+        pieces = [self.curve.dump(), *([] if self.program is None else [self.program])]
+        facts: dict[str, Any] = {_CURVE: True, _SCRIPT: self.program is not None}
+        facts[_VERSIONS] = [version for version, _ in self.evaluations]
+        facts[_EVALUATIONS] = [len(partials) for _, partials in self.evaluations]
+        for _, partials in self.evaluations:
+            pieces += partials
+        return Checkpoint(self.iteration, pieces, facts)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> "Saved":
+        """Raises ValueError for a checkpoint of something else."""
+        pieces, facts = iter(checkpoint.pieces), checkpoint.facts
+        try:
+            curve = Curve.parse(next(pieces)) if facts[_CURVE] else Curve()
+            program = next(pieces) if facts[_SCRIPT] else None
+            evaluations = [
+                (str(version), [next(pieces) for _ in range(int(count))])
+                for version, count in zip(facts[_VERSIONS], facts[_EVALUATIONS], strict=True)
+            ]
+        except (StopIteration, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"no checkpoint of a training job: {error!r}") from None
+        return cls(checkpoint.iteration, program, curve, evaluations)
+
+
+class Keeper:
+    def __init__(
+        self, spec: JobSpec, conf: Configuration, settings: TrainingSettings, *, note: Callable[[str], None]
+    ) -> None:
+        """`note` hears lines for the user."""
+        self._spec, self._conf, self._settings, self._note = spec, conf, settings, note
+        self.folder = training_folder(spec.staging, spec.job_id)
+        self._writes = TaskSet()
+        self._saved_at = time.monotonic()
+        self._cost_s = 0.0
+        #: of the last one that is written
+        self.iteration = -1
+        self._problem = ""
+
+    # ---- before
+
+    async def load(self) -> Saved | None:
+        """Return what an earlier attempt, or the job that this one resumes, left last."""
+        try:
+            saved, lines = await asyncio.wrap_future(in_background(self._load))
+        except StorageError as error:
+            saved, lines = None, (f"no checkpoint can be read, the job begins anew: {error}",)
+        for line in lines:
+            self._note(line)
+        if saved is not None:
+            log.info("going on after iteration %d", saved.iteration)
+            self.iteration = saved.iteration
+        return saved
+
+    def _load(self) -> tuple[Saved | None, tuple[str, ...]]:
+        get_filesystem(self.folder, self._conf).mkdirs(self.folder, 0o700)
+        lines: tuple[str, ...] = ()
+        for job_id in (self._spec.job_id, self._spec.training.resumes if self._spec.training else ""):
+            if not job_id:
+                continue
+            found, damaged = self._checkpoints(f"{parent_of(self.folder)}/{job_id}").last()
+            lines += damaged
+            if found is not None:
+                try:
+                    return Saved.of(found), lines
+                except ValueError as error:
+                    lines += (f"{job_id}: {error}",)
+        return None, lines
+
+    def _checkpoints(self, folder: str) -> CheckpointFolder:
+        bytes_max = self._settings.checkpoint_bytes_max
+        return CheckpointFolder(get_filesystem(folder, self._conf), folder, bytes_max=bytes_max)
+
+    # ---- meanwhile
+
+    @property
+    def is_due(self) -> bool:
+        wait_s = max(self._settings.checkpoint_every_s, self._cost_s / _COST_SHARE)
+        return not self._writes and time.monotonic() - self._saved_at >= wait_s
+
+    def save(self, saved: Saved) -> None:
+        """Writes it soon, unless one is being written."""
+        if not self._writes:
+            self._writes.start(self._save(saved))
+
+    async def _save(self, saved: Saved) -> None:
+        began = time.monotonic()
+        checkpoints = self._checkpoints(self.folder)
+        try:
+            await asyncio.wrap_future(in_background(lambda: checkpoints.save(saved.checkpoint())))
+        except StorageError as error:
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._note(f"no checkpoint is written after iteration {saved.iteration}: {error}")
+        else:
+            self.iteration, self._problem = saved.iteration, ""
+        self._saved_at = time.monotonic()
+        self._cost_s = self._saved_at - began
+
+    async def written(self) -> None:
+        """Returns when nothing is being written."""
+        await self._writes.wait()
+
+    # ---- at the end
+
+    def leave(self, saved: Saved | None, curve: Curve, model: bytes | None) -> None:
+        """Write the last checkpoint, the curve, and the model where there is one. Blocking."""
+        try:
+            if saved is not None and saved.iteration > self.iteration:
+                self._checkpoints(self.folder).save(saved.checkpoint())
+                self.iteration = saved.iteration
+            if curve.last is not None:
+                self._write(CURVE_FILE, curve.dump())
+            if model is not None:
+                iteration = 0 if curve.last is None else curve.last.iteration
+                self._write(MODEL_FILE, b"".join(Checkpoint(iteration, [model]).dump()))
+        except StorageError as error:
+            log.warning("not all that the job leaves is written: %s", error)
+
+    def _write(self, name: str, data: bytes) -> None:
+        writer = get_filesystem(self.folder, self._conf).create(f"{self.folder}/{name}", overwrite=True)
+        try:
+            writer.write(data)
+        except BaseException:
+            writer.abort()
+            raise
+        writer.close()
+
+
+def read_model(conf: Configuration, folder: str) -> Checkpoint:
+    """Return what came of a job, as `Keeper.leave` wrote it. Blocking. Raises StorageError."""
+    path = f"{folder}/{MODEL_FILE}"
+    return Checkpoint.parse(b"".join(get_filesystem(path, conf).open_range(path, 0)), path)
+
+
+def read_curve(conf: Configuration, folder: str) -> Curve:
+    """Return the curve of a job that has ended. Blocking. Raises StorageError, ValueError."""
+    path = f"{folder}/{CURVE_FILE}"
+    return Curve.parse(b"".join(get_filesystem(path, conf).open_range(path, 0)))
+
+
+def trained_jobs(conf: Configuration, folder: str) -> list[str]:
+    """Return the ids of jobs that left something in the folder above theirs. Blocking."""
+    try:
+        return [name_of(entry.path) for entry in get_filesystem(folder, conf).list(folder) if entry.is_dir]
+    except PathNotFound:
+        return []
