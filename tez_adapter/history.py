@@ -69,7 +69,7 @@ def _make_folder(files: FileSystem, folder: str) -> None:
 
 
 def _is_private(conf: Configuration) -> bool:
-    """Whether nobody is named who may see the job. Whom its list names reads the file with rights of their own, so
+    """Whether nobody is named who may see the job. Whom its list names reads the file with rights of their own. So
     then, and where no list counts at all, it is left to the umask."""
     return conf.get_bool("yarn.acl.enable") and not (conf.get(VIEW_KEY) or "").strip()
 

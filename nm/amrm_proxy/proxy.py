@@ -1,8 +1,8 @@
 """The server that masters on this node call in place of the ResourceManager's scheduler service.
 
-When a master's container is to be started, its token for the ResourceManager is taken out of its credentials and one
-that opens this server alone is put in its place, as Hadoop's AMRMProxyService does. Where the master finds the server
-is a matter of its own configuration; our job manager reads it from its environment.
+When a master's container is to be started, its token for the ResourceManager is taken out of its credentials. One that
+opens this server alone is put in its place, as Hadoop's AMRMProxyService does. Where the master finds the server is a
+matter of its own configuration; our job manager reads it from its environment.
 """
 
 import asyncio

@@ -217,7 +217,7 @@ class ContainerCourse:
     def _ended(self, container: Container) -> None:
         """Its process is gone and says nothing any more, before its exit code is known: the next one need not wait.
 
-        Not where the exit code decides whether another process follows in its place, and not where it has devices,
+        Not where the exit code decides whether another process follows in its place. Not where it has devices, either,
         which what it left behind may still hold.
         """
         may_run_again = container.retries.may_grant or container.previous is not None

@@ -4,8 +4,9 @@
 
 LOCALIZING fetches files; SCHEDULED waits in the node queue; LAUNCHING has asked the executor; COMPLETING gathers
 diagnostics. RELAUNCHING waits to run a failed process again, where the launch context asks for that. A kill goes to
-COMPLETING from wherever nothing runs, through KILLING where a process must end first, and through ABORTING where a
-process may be about to exist. A pair that is not in the table is not legal: it is logged with both names, and ignored.
+COMPLETING from wherever nothing runs. It goes through KILLING where a process must end first, and through ABORTING
+where a process may be about to exist. A pair that is not in the table is not legal: it is logged with both names, and
+ignored.
 """
 
 from enum import Enum, auto

@@ -1,6 +1,6 @@
 """What a client asks a container to be: its launch context, read once from the message.
 
-Everything here is the client's word. Sizes and times are checked where they are used, names that become paths are
+Everything here is the client's word. Sizes and times are checked where they are used. Names that become paths are
 checked here, so that no later step meets a link that leaves the container's folder.
 """
 

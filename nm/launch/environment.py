@@ -1,8 +1,8 @@
 """The container's environment and the replacement rules of launch contexts, as Hadoop's ContainerLaunch.
 
 The values are shell text: clients escape them for one pair of double quotes in `launch_container.sh` and rely on
-`$PWD`, `$CLASSPATH` and the like being expanded there. So this module keeps them verbatim for the script, and for a
-process that starts without a shell `resolve` evaluates the plain cases and refuses the rest.
+`$PWD`, `$CLASSPATH` and the like being expanded there. So this module keeps them verbatim for the script. For a process
+that starts without a shell `resolve` evaluates the plain cases and refuses the rest.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Application masters that are to come: the room that they need is kept from what waits.
 
-A node whose queue is filled is never seen with room before its queue is empty: what ends is followed by what waits.
-So a ResourceManager that has a master to place says so, what ends next is followed by nothing, and the master comes
-to free room instead of behind the whole queue.
+A node whose queue is filled is never seen with room before its queue is empty: what ends is followed by what waits. So
+a ResourceManager that has a master to place says so, and what ends next is followed by nothing. The master comes to
+free room instead of behind the whole queue.
 """
 
 from collections.abc import Mapping

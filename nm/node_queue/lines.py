@@ -1,7 +1,7 @@
 """The two lines of containers that wait at a node, and whose turn comes next in each.
 
-Where the ResourceManager fills the node queue, application masters go first, then whoever has waited for longer than
-its master may know (`nm.node_queue.patience`), then whom the ordering picks.
+Where the ResourceManager fills the node queue, application masters go first. Then goes whoever has waited for longer
+than its master may know (`nm.node_queue.patience`), then whom the ordering picks.
 """
 
 import math

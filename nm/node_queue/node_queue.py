@@ -2,15 +2,15 @@
 
 Two lines. A guaranteed container starts when it is the first of its line and fits in what is free; an opportunistic one
 when besides that no guaranteed one waits. Where running opportunistic containers stand in the way of guaranteed ones
-they are ended, the youngest first, and count as good as gone from then on. Both lines are bounded, and what does not
-fit in its line is refused at once rather than kept waiting. A container larger than the whole node starts when the
-node is empty: the scheduler granted it, and waiting would be for ever.
+they are ended, the youngest first. They count as good as gone from then on. Both lines are bounded, and what does not
+fit in its line is refused at once rather than kept waiting. A container larger than the whole node starts when the node
+is empty: the scheduler granted it, and waiting would be for ever.
 
 The first of a line is the first that came, as in Hadoop's ContainerScheduler. Where the ResourceManager fills the queue
-on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks, application masters start at once
-even beyond what is free (and room can be kept for them beforehand, `nm.node_queue.expected`), and a container that
-waits too long is refused so that it is placed elsewhere.
-Neither clock nor identifiers are made here, so the simulator drives the same object.
+on purpose (`NodeQueueSettings.enabled`, after Yaq) it is whom the ordering picks. Application masters start at once
+even beyond what is free, and room can be kept for them beforehand (`nm.node_queue.expected`). A container that waits
+too long is refused so that it is placed elsewhere. Neither clock nor identifiers are made here, so the simulator drives
+the same object.
 """
 
 from collections.abc import Iterator, Mapping

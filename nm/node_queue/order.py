@@ -1,7 +1,7 @@
 """Which waiting container comes next: the order's word, except that of one job's containers those that end go first.
 
-A job whose maps wait behind its own reducers, which never end without them, would wait for ever (Hadoop's MapReduce
-master does not notice, as it counts what waits here as running). So where the turn comes to a container without a
+A job whose maps wait behind its own reducers, which never end without them, would wait for ever. (Hadoop's MapReduce
+master does not notice, as it counts what waits here as running.) So where the turn comes to a container without a
 finite estimate, those of its job that have one go before it.
 """
 

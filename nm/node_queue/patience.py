@@ -3,7 +3,7 @@
 `max_wait_s`, for guaranteed ones alone, counts from when its task was queued first, at whatever node. Where the master
 did not say that it tolerates waiting, `TaskFacts.most_wait_s` counts besides, for both kinds, from when the container
 came here: about then that master took it for running, and it must not look stuck. Not every such master takes one that
-comes back for nobody's fault (Hadoop's distributed shell does not), so it goes before all others of its line first, and
+comes back for nobody's fault (Hadoop's distributed shell does not). So it goes before all others of its line first, and
 back only where that does not help.
 """
 

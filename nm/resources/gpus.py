@@ -1,9 +1,9 @@
 """Which GPUs of this node belong to which container: pure, container ids and amounts in, device numbers out.
 
 The ResourceManager counts `yarn.io/gpu` and the node queue holds a container back until as many are free; what is left
-to say is which ones. A container keeps its devices from its first launch to its end, however often its process is
-run again, so that no two processes ever see the same one. There is no memory across a restart of the NodeManager: it
-ends what a former one left before it takes containers.
+to say is which ones. A container keeps its devices from its first launch to its end, however often its process is run
+again. So no two processes ever see the same one. There is no memory across a restart of the NodeManager: it ends what a
+former one left before it takes containers.
 
 Devices are named by their place in the order of their bus addresses, as nvidia-smi and Hadoop's GpuResourceAllocator
 name them. Processes learn theirs from the environment, which is a convention among honest programs and not a fence.

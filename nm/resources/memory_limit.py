@@ -1,7 +1,7 @@
 """When a container has too much memory: Hadoop's two rules, and the words that its clients look for.
 
-Over twice the limit is over at once. Over the limit counts only with processes that were there at the scan before,
-since a process between fork and exec is counted twice for a moment.
+Over twice the limit is over at once. Over the limit counts only with processes that were there at the scan before. A
+process between fork and exec is counted twice for a moment.
 """
 
 from dataclasses import dataclass

@@ -6,8 +6,8 @@ turn they take the same processor time, but the first ones end earlier, and what
 next in the queue, a reduce that starts when the first maps are done.
 
 So a start is held while the processors are busy and another program that started a moment ago is at work. It is never
-held for longer than such a moment, nor where a processor has nothing to do, nor for a program that needs little,
-however busy others keep the processors: to wait for it would help nobody.
+held for longer than such a moment, nor where a processor has nothing to do. A program that needs little is not held
+either, however busy others keep the processors: to wait for it would help nobody.
 """
 
 from collections import deque

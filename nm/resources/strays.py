@@ -1,10 +1,10 @@
 """Processes of containers that have lost their mark (`nm.warm.marks`): for what runs by `su`, PAM sets all limits anew.
 
-Whose they are is known by CONTAINER_ID in the environment that they began with, by their parents, and, where they have
-neither any more (`su -`), by a look of the monitor that found them below their container. Orphans become children of
-this process (a child subreaper), so that no look goes further than these and what is below. Who comes and loses all of
-it between two looks belongs to nobody that can be told (`nm.resources.unclaimed`). Where the NodeManager was killed,
-only marks count.
+Whose they are is known by CONTAINER_ID in the environment that they began with, and by their parents. Where they have
+neither any more (`su -`), it is known by a look of the monitor that found them below their container. Orphans become
+children of this process (a child subreaper), so that no look goes further than these and what is below. Who comes and
+loses all of it between two looks belongs to nobody that can be told (`nm.resources.unclaimed`). Where the NodeManager
+was killed, only marks count.
 """
 
 import contextlib

@@ -1,11 +1,11 @@
 """Children of this process that belong to no container that can be told, and that it did not start itself.
 
 Orphans of containers become children of this process (a child subreaper). One that has lost mark, environment and
-parents between two looks may be of any container that ran at the first look that found it, or had ended since the look
-before. It is let be as long as one of these runs, and killed with all its descendants then.
+parents between two looks may be of any container that ran at the first look that found it. It may also be of one that
+had ended since the look before. It is let be as long as one of these runs, and killed with all its descendants then.
 
-What this process starts itself carries its own mark (`nm.warm.marks`). The first process of a namespace, as in a
-Docker container, is given the orphans of strangers too (`docker exec`), so it claims none of these.
+What this process starts itself carries its own mark (`nm.warm.marks`). The first process of a namespace, as in a Docker
+container, is given the orphans of strangers too (`docker exec`). So it claims none of these.
 """
 
 import signal

@@ -4,8 +4,9 @@ The length of an answer goes out before its first segment, so every segment has 
 access for each, and all clients share the service's thread: whoever asks for much waits between the others' turns.
 
 What is lost comes last: Hadoop's reducers stop at the first that is. A header before it that names no map makes them
-report all of it at once, and not one after the other with a pause of 10 s or more after each. They give up where five
-maps have failed and these are half of what they tried, so they are told at once of no more than half of what they got.
+report all of it at once. Otherwise they do so one after the other with a pause of 10 s or more after each. They give up
+where five maps have failed and these are half of what they tried. So they are told at once of no more than half of what
+they got.
 """
 
 import logging
@@ -114,7 +115,7 @@ class AnswerPlan:
         self.answer.add(LostPiece(request.reduce, texts))
 
     def _piece(self) -> tuple[Piece, int]:
-        """Out of a merged file where there is one, else as the map task wrote it, and the number of the map after what
+        """Out of a merged file where there is one, else as the map task wrote it. Also the number of the map after what
         was found. Raises OutputMissing."""
         outputs, merged, request = self._outputs, self._merged, self.request
         found = merged.find(request, self._next, self._parts)

@@ -1,7 +1,7 @@
 """The shuffle service: Hadoop's ShuffleHandler protocol over HTTP/1.1, bytes from file to socket by sendfile.
 
-It has a thread and an event loop of its own, so that a read from a slow disk delays other fetches and nothing else
-of the node; a connection whose answer is long moves to one of a few sending threads until the answer is out.
+It has a thread and an event loop of its own. So a read from a slow disk delays other fetches and nothing else of the
+node; a connection whose answer is long moves to one of a few sending threads until the answer is out.
 """
 
 import asyncio

@@ -3,9 +3,9 @@ environment.
 
 A process that makes a session of its own, forgets its environment and loses its parents cannot be told from others by
 any of these. Its resource limits stay. The mark is the soft limit of file locks: the kernel has not looked at that
-since Linux 2.4.25, any user may set it, and whoever may send a process a signal may read it. Unlike a control group it
-needs no rights on the machine, and unlike a look at who descends from whom it misses no process whose parents came and
-went between two looks. A program that takes the limit away on purpose loses its mark.
+since Linux 2.4.25. Any user may set it, and whoever may send a process a signal may read it. Unlike a control group it
+needs no rights on the machine. Unlike a look at who descends from whom it misses no process whose parents came and went
+between two looks. A program that takes the limit away on purpose loses its mark.
 
 The standard library only: forkers import this.
 """

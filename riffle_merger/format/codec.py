@@ -1,9 +1,9 @@
 """Compression of one block whose raw length is known to both sides.
 
 Blocks carry their own header and length, so the bare LZ4 and Snappy block formats are used, not their framed streams:
-frames would add a second header per block, and concatenated LZ4 frames silently decode to the first one only.
-Zstandard has no other form than its frame; a block is one of them, decoded straight into memory of the raw length, so
-neither the length nor the window that its own header claims is ever allocated.
+frames would add a second header per block, and concatenated LZ4 frames silently decode to the first one only. Zstandard
+has no other form than its frame; a block is one of them, decoded straight into memory of the raw length. So neither the
+length nor the window that its own header claims is ever allocated.
 """
 
 from collections.abc import Callable

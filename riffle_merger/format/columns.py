@@ -1,8 +1,8 @@
 """A batch of encoded key/value pairs as four arrays, the unit in which the data path works.
 
 Python spends about a hundred nanoseconds on each object it touches; numpy and Arrow move the same bytes in one to ten.
-So pairs are kept as two byte buffers and two arrays of offsets (Arrow's large_binary layout) from the moment they are
-encoded until a reducer asks for one. Offsets need not start at zero: a slice is a view.
+So pairs are kept as two byte buffers and two arrays of offsets (Arrow's large_binary layout). They stay so from the
+moment they are encoded until a reducer asks for one. Offsets need not start at zero: a slice is a view.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

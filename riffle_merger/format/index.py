@@ -3,7 +3,7 @@
 The bytes are Hadoop's `SpillRecord`: per partition three big-endian 64-bit numbers (start offset, raw length, part
 length), then eight bytes that hold the CRC-32 of everything before. A stock ShuffleHandler reads it, and so does ours.
 Node daemons import this module, so it uses the standard library alone. A container may have written anything under an
-index's name, and a server reads it in the thread that answers everybody, so nothing here loops over the entries in
+index's name, and a server reads it in the thread that answers everybody. So nothing here loops over the entries in
 Python: a million of them are read and verified in some 10 ms.
 """
 

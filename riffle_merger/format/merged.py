@@ -2,8 +2,8 @@
 
 The merged file itself is nothing but the stored segments of its inputs as they stand in each `file.out`, checksum
 included: first all maps' segments of partition 0 in the order of the index's names, then those of partition 1, and so
-on without gaps. So one sequential read gives a reducer its part of all these maps, and any single map's segment can
-still be given alone, to a stock reducer for one.
+on without gaps. So one sequential read gives a reducer its part of all these maps. Any single map's segment can still
+be given alone, to a stock reducer for one.
 
 Version 2, numbers big-endian:
 
@@ -14,9 +14,9 @@ Version 2, numbers big-endian:
     segment   = i64 raw length, i64 part length, u32 checksum    (partitions times maps of them)
 
 A segment's checksum is the one at its end, 0 of an empty one: so it is known of any part of a partition whether these
-are the segments of these maps, even where two as long stand in each other's place, and a merge has to run over the data
-only once. Where a segment lies follows from the lengths before it. Version 1 had the offset instead, and one checksum
-for a partition.
+are the segments of these maps. That holds even where two as long stand in each other's place, and a merge has to run
+over the data only once. Where a segment lies follows from the lengths before it. Version 1 had the offset instead, and
+one checksum for a partition.
 
 Node daemons import this module, so it uses the standard library alone; an index is kept as its bytes and decoded
 where it is asked, since a server needs one partition of perhaps thousands.

@@ -2,7 +2,7 @@
 
 One map's output and a merge of many have the same form. Segments come partition by partition, and in each map by map,
 without gaps, as in merged files on local disks; one sequential read gives a reducer its part of all maps in the file.
-The index stands at the end, since such file systems only append, and in the same file, so that one rename publishes
+The index stands at the end, since such file systems only append. It is in the same file, so that one rename publishes
 both and one look-up opens both. A reducer needs its own row of it alone. Numbers are big-endian:
 
     file   = segments, rows, names, footer
@@ -11,8 +11,8 @@ both and one look-up opens both. A reducer needs its own row of it alone. Number
     names  = per map: u16 length, UTF-8 name of the map attempt
     footer = "YAQPACK2", u32 maps, u32 partitions, u32 bytes of the names, u32 CRC-32 of the names and these
 
-With the checksums a reader knows of each segment that it is this map's for this partition, and not another as long that
-stands in its place.
+With the checksums a reader knows of each segment that it is this map's for this partition. It is not another as long
+that stands in its place.
 """
 
 import struct

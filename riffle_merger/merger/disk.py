@@ -2,8 +2,8 @@
 
 The kernel's word for whether a disk turns is often wrong: virtual machines say that all do. So a file without a name is
 written past the page cache and read back the same way: whole, for the speed, and a page here and there, for what a
-request costs. It is small, so that a turning disk's arm moves less than it would in use, and its seek comes out a third
-too short, perhaps.
+request costs. It is small, so a turning disk's arm moves less than it would in use. Its seek comes out a third too
+short, perhaps.
 """
 
 import mmap

@@ -1,7 +1,7 @@
 """Which merge starts next: a memory budget that makes requests wait, and justice among jobs. Decides, does nothing.
 
 Jobs take turns by the bytes that were merged for each (start-time fair queueing): a job that comes late starts where
-the others are, so it neither waits behind everything that came before nor catches up on what it never asked for. The
+the others are. So it neither waits behind everything that came before nor catches up on what it never asked for. The
 request whose turn it is starts as soon as it fits in the budget; none overtakes it, so a large one never starves.
 """
 

@@ -1,13 +1,13 @@
 """A stretch of the merged file in memory: filled with few large reads, written with one.
 
 The output is a fixed sequence of segments: partition by partition, map by map. A window takes the next so many bytes of
-it. Each input contributes pieces that lie one after the other in its own file but apart in the output, so one vectored
+it. Each input contributes pieces that lie one after the other in its own file but apart in the output. So one vectored
 read per input scatters them to their places: the bytes are copied once, from the page cache into the window, and the
 disk sees one long read per input and one long write. This is Algorithm 2 of the Riffle paper with the inputs'
 read-ahead buffers and the write buffer folded into one: a window of N buffers gives each of N inputs a buffer's worth.
 
-The disk works while the processor does: a window is announced to it (`advise`) before the one ahead of it is read, and
-check sums are computed by whoever writes, so that a window is read while the one before is checked and written.
+The disk works while the processor does: a window is announced to it (`advise`) before the one ahead of it is read.
+Check sums are computed by whoever writes, so that a window is read while the one before is checked and written.
 """
 
 import mmap
@@ -214,8 +214,8 @@ def _rest(places: list[memoryview], done: int) -> list[memoryview]:
 def write_view(descriptor: int, view: memoryview, offset: int) -> None:
     """Writes to the page cache, where the disk takes it in requests of its own size. Blocking. Raises OSError.
 
-    Each call to the kernel is small: for a large one it takes huge pages, which on a virtual machine are likely those
-    that its host has taken back, and slow to get again (3 GB/s of processor time became 0.4 on one).
+    Each call to the kernel is small: for a large one it takes huge pages. On a virtual machine its host has likely
+    taken these back. They are slow to get again (3 GB/s of processor time became 0.4 on one).
     """
     for at in range(0, len(view), _CALL_BYTES):
         _write(descriptor, view[at : at + _CALL_BYTES], offset + at)

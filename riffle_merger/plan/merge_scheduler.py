@@ -9,8 +9,8 @@ given share of the merges is over; the rest is cancelled and read unmerged.
 Whatever goes wrong with a merge (the merger fails, hangs, vanishes with its node) ends in the originals. An output that
 is lost takes the merge it waits for with it, and the others of that merge gather again.
 
-No clock and no I/O: `now` is seconds on the caller's clock. A decision costs no more on more nodes or for more maps,
-but for the one at the end of the map stage, which concerns them all.
+No clock and no I/O: `now` is seconds on the caller's clock. A decision costs no more on more nodes or for more maps.
+The one at the end of the map stage does, which concerns them all.
 """
 
 import math

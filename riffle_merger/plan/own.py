@@ -1,8 +1,8 @@
 """How many mergers a job starts for itself where its nodes have none: each takes the place of one of its tasks.
 
 A merger beside a NodeManager costs nobody a place, so there is one at each node. One in a container holds a task's
-place while the maps run: it is worth that only where the nodes' disks are spared more time than it takes to start it,
-and a few do for many nodes.
+place while the maps run: it is worth that only where the nodes' disks are spared more time than it takes to start it. A
+few do for many nodes.
 """
 
 from typing import Final

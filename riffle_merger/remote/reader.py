@@ -1,7 +1,7 @@
 """A file of map outputs as its readers open it: one read for the index, or the part of it they need, one for the data.
 
-An unmerged output is small, so its end is read with its index, and a merged file's index may be large, so that more
-than its end is read only where the wanted row lies before it.
+An unmerged output is small, so its end is read with its index. A merged file's index may be large, so more than its end
+is read only where the wanted row lies before it.
 """
 
 from array import array

@@ -1,5 +1,5 @@
-"""The merger's side of its workers: a process for each user that has merges on a shared file system, started when one
-comes and ended when none has come for a while."""
+"""The merger's side of its workers: a process for each user that has merges on a shared file system. It is started when
+one comes and ended when none has come for a while."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
-"""The merger's process: reads its settings from standard input, says its port on standard output, then what its disk
-does and an empty line for each merged file, and ends with its node, that is when standard input ends."""
+"""The merger's process: reads its settings from standard input and says its port on standard output. Then it says what
+its disk does, and an empty line for each merged file. It ends with its node, that is when standard input ends."""
 
 import asyncio
 import contextlib

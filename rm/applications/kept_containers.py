@@ -1,8 +1,8 @@
 """Containers that outlive their master: the next attempt takes them over, where the application asked for that.
 
 As Hadoop does for `keep_containers_across_application_attempts` (CapacityScheduler.doneApplicationAttempt,
-RMAppAttemptImpl.transferStateFromAttempt): what runs goes on, what has not started yet is ended, and how containers
-ended goes to the new master, also what the old one may not have heard.
+RMAppAttemptImpl.transferStateFromAttempt): what runs goes on, and what has not started yet is ended. The new master
+hears how containers ended, also what the old one may not have heard.
 """
 
 from rm.applications.records import Attempt, RmContainer

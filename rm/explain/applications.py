@@ -3,7 +3,7 @@
 A container's decision is kept with it as long as it is not over, whoever made it: the scheduler, or a proxy that said
 why. The decision log has the last ones of all applications, also of those that have ended; the records of containers
 that ended outlive the ResourceManager. What only a node can know (who waits before whom, until when) is as old as its
-last report, and of a node that is silent nothing is expected.
+last report. Of a node that is silent nothing is expected.
 """
 
 import math

@@ -1,8 +1,9 @@
 """How long containers run, learnt from those that ended: for the scheduler, and through it for the nodes' queues.
 
-A container that ended well tells of its application's priority and of the same stage of a recurring job, whose estimate
-outlives the application and the ResourceManager. Where the node said how long it ran that counts, else the time from
-its placement. While no queue is filled only stages are learnt: who switches queues on knows his recurring jobs at once.
+A container that ended well tells of its application's priority and of the same stage of a recurring job. That stage's
+estimate outlives the application and the ResourceManager. Where the node said how long it ran that counts, else the
+time from its placement. While no queue is filled only stages are learnt: who switches queues on knows his recurring
+jobs at once.
 """
 
 from collections.abc import Iterable

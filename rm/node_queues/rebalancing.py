@@ -1,10 +1,11 @@
 """Queues at the nodes corrected after the fact: proxies place by numbers that are old, and each without the others.
 
-Beside Hadoop's limit, which looks at lengths, this one looks at how long newcomers would wait, node by node as last
+Hadoop's limit looks at lengths. Beside it this one looks at how long newcomers would wait, node by node as last
 reported (policies by name, REBALANCES). It rides in the same field of the heartbeat's answer: a node that is to give up
-n containers is told to let n fewer wait, ends the last ones, and their masters have them placed again. A queue where
-nothing starts any more as far as anybody knows, and which has waited long, is given up even where no other is better: a
-master that holds no container for what it wants may free one of its own, one that believes it runs never does.
+n containers is told to let n fewer wait. It ends the last ones, and their masters have them placed again. A queue may
+have waited long while nothing starts there any more as far as anybody knows. It is given up even where no other is
+better: a master that holds no container for what it wants may free one of its own, one that believes it runs never
+does.
 """
 
 import math

@@ -1,8 +1,8 @@
 """What became of containers: how long they should have waited and run, and how long they did.
 
-Kept for the last containers of the last applications, so that `yaq explain` can say how right the estimates were also
-when an application is over. Those of the last ones of all are in the state store, a row an application, and outlive
-this ResourceManager.
+Kept for the last containers of the last applications. So `yaq explain` can say how right the estimates were also when
+an application is over. Those of the last ones of all are in the state store, a row an application, and outlive this
+ResourceManager.
 """
 
 import json

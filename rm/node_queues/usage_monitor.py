@@ -2,8 +2,8 @@
 
 Each answer to a proxy carries the whole list, as long as `nodes-used` says. A proxy at a node of ours also reads how
 long a newcomer would wait, what is free and how much waits; a stock one skips those fields and has the order alone.
-Whatever has been booked since a node's last report is in the numbers already, so that two proxies that ask one after
-the other do not choose alike.
+Whatever has been booked since a node's last report is in the numbers already. So two proxies that ask one after the
+other do not choose alike.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The ResourceManager's words with nodes about their queues: what they report is taken in, what they need is told.
 
-Only nodes that said `yaq-queue` hear of it. What a node needs beside a container's token (how to order, what is left of
-each job that it has containers of, revised estimates) goes with its heartbeat's answer, when it has changed since the
-node was told, each job once however often it changed.
+Only nodes that said `yaq-queue` hear of it. A node needs more than a container's token: how to order, what is left of
+each job that it has containers of, revised estimates. That goes with its heartbeat's answer when it has changed since
+the node was told, each job once however often it changed.
 """
 
 import logging

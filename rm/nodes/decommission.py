@@ -1,8 +1,9 @@
 """Nodes that an administrator sends away, at once or after what they run has ended, and lets back in.
 
 The host files say who; `refreshNodes` says how. A node that is drained takes no new containers. It is told to shut down
-with the heartbeat after its containers have ended and the applications that had some there are over (other containers
-may still fetch their map outputs from it), or after its time is up, as Hadoop's DecommissioningNodesWatcher has it.
+with the heartbeat after its containers have ended and the applications that had some there are over. (Other containers
+may still fetch their map outputs from it.) Or it is told so after its time is up, as Hadoop's
+DecommissioningNodesWatcher has it.
 
 Nodes that are drained by name (`drain`) wait for what they run however long it takes. They stay where they are, with
 nothing to do, and take containers again as soon as they are let back in. Where an administrator does not wait for what
@@ -112,8 +113,8 @@ class Decommission:
     def undrain(self, names: Iterable[str]) -> None:
         """Let nodes back in. A host's name lets in all nodes there, however they were named when they were drained.
 
-        Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there, or where a
-        node would stay drained all the same.
+        Raises ValueError, and changes nothing, where a name is neither drained nor of a node that is there. It does so,
+        too, where a node would stay drained all the same.
         """
         asked = [name.lower() for name in names]
         dropped = {name for one in asked for name in self._drained if name == one or host_of(name) == one}

@@ -1,7 +1,7 @@
 """ApplicationClientProtocol: what users and their tools ask of the ResourceManager.
 
 A submission is answered when the state store has it. Whatever this ResourceManager has no use for is answered as a
-stock one answers when the feature is off, with the exception class that Hadoop's clients expect.
+stock one answers when the feature is off. It has the exception class that Hadoop's clients expect.
 """
 
 from collections.abc import Awaitable, Callable

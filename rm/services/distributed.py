@@ -1,6 +1,6 @@
 """DistributedSchedulingAMProtocol: what proxies at the nodes ask on behalf of the masters there.
 
-A proxy takes the opportunistic asks out of its master's requests, chooses the nodes itself and sends what it chose
+A proxy takes the opportunistic asks out of its master's requests and chooses the nodes itself. It sends what it chose
 along, to be booked before the ordinary part of the call; a container that cannot be booked comes back as ended, so that
 its master asks again. Their ids count down from where this ResourceManager's own begin. The lowest one seen is
 remembered, which makes a repeated request book nothing twice and an id that was used before worth nothing.

@@ -1,8 +1,8 @@
 """SchedulingRequests on the wire: constraints and tags read, requests kept or refused, refusals told.
 
 `yarn.resourcemanager.placement-constraints.handler` says how: `disabled` refuses them as Hadoop's default does,
-`scheduler` keeps each until there is a place that its constraint allows, `placement-processor` gives up after a few
-of the master's heartbeats and says which could not be placed.
+`scheduler` keeps each until there is a place that its constraint allows. `placement-processor` gives up after a few of
+the master's heartbeats and says which could not be placed.
 """
 
 import logging

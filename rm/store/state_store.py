@@ -1,8 +1,8 @@
 """What must outlive the ResourceManager, in one SQLite file: applications, how they ended, how often we were started.
 
-WAL with `synchronous=FULL`: a commit is on the disk when it returns. One thread writes; whatever has gathered while
-it was committing goes into the next commit together, so the cost of a flush is shared by all that wait for it. The
-event loop never waits for the disk, it gets futures.
+WAL with `synchronous=FULL`: a commit is on the disk when it returns. One thread writes; whatever has gathered while it
+was committing goes into the next commit together. So the cost of a flush is shared by all that wait for it. The event
+loop never waits for the disk, it gets futures.
 """
 
 import asyncio

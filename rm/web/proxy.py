@@ -1,6 +1,6 @@
 """The web proxy at `/proxy/<application>/`: applications' own pages under the ResourceManager's address.
 
-Masters let only the proxy's address in (AmIpFilter) and read the user's name from its cookie, so the connection is made
+Masters let only the proxy's address in (AmIpFilter) and read the user's name from its cookie. So the connection is made
 from the address that their configuration makes of ours: the web address's host or, for loopback and the wildcard, what
 this machine calls itself (WebAppUtils.getResolvedAddress). Answers are streamed; nothing is kept.
 """

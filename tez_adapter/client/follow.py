@@ -1,8 +1,8 @@
 """Following a job from outside: its state from the ResourceManager, its progress from its job manager, its story
 from the history file.
 
-The ResourceManager's word decides when a job has ended. Polls come fast at first and slow down with the job's age
-(a twentieth of it), so that a short job is not kept waiting and a long one costs five calls a second.
+The ResourceManager's word decides when a job has ended. Polls come fast at first and slow down with the job's age (a
+twentieth of it). So a short job is not kept waiting and a long one costs five calls a second.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """A MapReduce job on this machine, without a cluster: the tasks of the cluster, one after the other.
 
 As there, each has a process of its own. Map and reduce run the code that task processes run, over the same splits,
-partitions, formats and committer, so that the output is the same (for a reduce that does not depend on the order of a
-key's values, which no cluster promises). What is left out is what a job manager adds: a failed task is not tried again.
+partitions, formats and committer. So the output is the same, for a reduce that does not depend on the order of a key's
+values. No cluster promises that order. What is left out is what a job manager adds: a failed task is not tried again.
 The first failure ends the job, unless mapreduce.map|reduce.failures.maxpercent allows it to do without the task.
 """
 
@@ -88,7 +88,7 @@ def run_local(
     `params` holds values by attribute, as `parse_params` gives them. `tasks` load the job themselves; without them each
     gets a copy of the class as it is now, so this process should have one thread.
 
-    StorageError for input that is missing and output that stands already, SubmitError for output that cannot be made,
+    StorageError for input that is missing and output that stands already, SubmitError for output that cannot be made.
     JobError (with the author's traceback in `detail`) for a task that fails; then no output is left.
     """
     own = LocalTasks(lambda _: (job_class, params or {}), conf) if tasks is None else nullcontext(tasks)

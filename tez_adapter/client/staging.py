@@ -2,7 +2,7 @@
 
 `yarn.app.mapreduce.am.staging-dir`/USER/.staging/JOB on the default file system, as MapReduce does it, readable by its
 owner alone; the root and its parents, where they are missing, are made for all users. Nodes refuse a resource whose
-modification time differs from what the launch context says, so the times are read back from the file system after the
+modification time differs from what the launch context says. So the times are read back from the file system after the
 upload.
 """
 

@@ -87,8 +87,9 @@ def _named_root(conf: Configuration, user: str, job: str, job_file: str, has_mor
 
 
 def _check_settled(folder: str, user: str) -> None:
-    """That nobody but the user and this machine's root can put another folder in the place of this one or of one above
-    it while it is swept: this process may have more rights than whoever submitted the job in the user's name."""
+    """Checks that nobody but the user and this machine's root can put another folder in this place while it is swept.
+    The folders above it count, too: this process may have more rights than whoever submitted the job in the user's
+    name."""
     owners = {"root", user, _os_user()}
     try:
         if os.path.realpath(folder) != folder:

@@ -1,8 +1,7 @@
 """The containers a job holds: which attempt goes into which, which of them rest, which are given back.
 
-Containers outlive attempts: a task process asks for its next task when one is done, and a container that came
-for a map may go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices
-first.
+Containers outlive attempts: a task process asks for its next task when one is done. A container that came for a map may
+go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices first.
 """
 
 from typing import Final
@@ -102,8 +101,8 @@ class HeldContainers:
     def _waiting_for(self, container: Container, vertex: Vertex | None) -> Attempt | None:
         """An attempt of a vertex before this one whose own container has not come up yet.
 
-        A container that waits in its node's queue would otherwise see the job's other containers go on with reduces,
-        which hold the room that it waits for, and themselves wait for its map.
+        A container that waits in its node's queue would otherwise see the job's other containers go on with reduces.
+        These hold the room that it waits for, and themselves wait for its map.
         """
         before = len(self._job.vertices) if vertex is None else vertex.index
         if not before:

@@ -1,7 +1,7 @@
 """What a job wants and may have now: its asks, and the vertex that gets a container at hand.
 
-Earlier vertices come first, and a vertex whose sources still wait gets a share of the containers only, which grows
-with the sources that are done (as MapReduce ramps up its reduces): reduces must not take the room that maps need.
+Earlier vertices come first. A vertex whose sources still wait gets only a share of the containers. The share grows with
+the sources that are done (as MapReduce ramps up its reduces): reduces must not take the room that maps need.
 """
 
 from collections.abc import Callable

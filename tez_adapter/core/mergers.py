@@ -2,8 +2,8 @@
 
 They run beside the job's tasks and are none: the job's machine does not know them, and nothing of the job depends on
 them. A container of theirs is as large as a map's, so whatever gives those gives these. They are asked for before maps,
-since a merger that comes after the last map is too late, and they give way: where the tasks get no room, where none
-has come when the map stage is over, or where they end again and again, there are no mergers and outputs are read as
+since a merger that comes after the last map is too late, and they give way: where the tasks get no room, where none has
+come when the map stage is over, or where they end again and again. Then there are no mergers and outputs are read as
 they are.
 
 As in the machine, events go in, decisions come out, and time is handed in.

@@ -1,11 +1,11 @@
 """Places to keep away from: hosts where too much fails, nodes that do not answer or have no room on their disks.
 
 Hosts are avoided through the ResourceManager's blacklist, as long as enough of the cluster stays usable. A node that
-does not answer looks free to the ResourceManager until it expires there, so every container given back would come
-again from the same node at once: such containers are parked instead, neither started nor given back, until the node
-has had time to return. What is parked takes the dead node's room, and the next container comes from elsewhere. The same
-goes for a node whose disks are full, which is healthy to the ResourceManager until its next check, and for one that
-takes no container at present, of which the ResourceManager hears with its next heartbeat.
+does not answer looks free to the ResourceManager until it expires there. So every container given back would come again
+from the same node at once: such containers are parked instead, neither started nor given back, until the node has had
+time to return. What is parked takes the dead node's room, and the next container comes from elsewhere. The same goes
+for a node whose disks are full, which is healthy to the ResourceManager until its next check. It goes, too, for one
+that takes no container at present, of which the ResourceManager hears with its next heartbeat.
 """
 
 from tez_adapter.core.dag import Limits

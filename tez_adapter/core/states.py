@@ -4,9 +4,9 @@ A *task* is wanted work; an *attempt* is one try at it in one container; a *cont
 that may run many attempts one after another. A pair that is absent from a table is illegal: `advance` returns
 None for it, the machine notes the pair with both names and changes nothing.
 
-A task goes WAITING -> PENDING when the vertices it reads from are far enough, PENDING -> RUNNING when a container
-takes it, back to PENDING when its attempt failed or was killed, and from SUCCEEDED back to PENDING when its output
-is lost while somebody still needs it. An attempt that was *killed* was not at fault; one that *failed* counts.
+A task goes WAITING -> PENDING when the vertices it reads from are far enough, PENDING -> RUNNING when a container takes
+it. It goes back to PENDING when its attempt failed or was killed. It goes from SUCCEEDED back to PENDING when its
+output is lost while somebody still needs it. An attempt that was *killed* was not at fault; one that *failed* counts.
 """
 
 from collections.abc import Mapping

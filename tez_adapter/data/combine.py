@@ -1,9 +1,9 @@
 """Combining map output before it is sorted, by hash, on the user's own objects.
 
-Encoding a key costs more than looking it up, so pairs wait in dicts under the key object itself and are encoded once
-per distinct key. Python's dicts hold 1, 1.0 and True for the same key and ours do not, so only exact str, int, bytes
-and tuples of str or bytes go in as they are; any other key goes in as its encoding. Values that could change after
-they were yielded are copied.
+Encoding a key costs more than looking it up. So pairs wait in dicts under the key object itself and are encoded once
+per distinct key. Python's dicts hold 1, 1.0 and True for the same key and ours do not. So only exact str, int, bytes
+and tuples of str or bytes go in as they are; any other key goes in as its encoding. Values that could change after they
+were yielded are copied.
 
 Most combiners count: the map yields one and the same value object again and again. Such values are kept as a
 number of repetitions, which takes no memory per value (`counted` has the fast way for text).

@@ -2,8 +2,8 @@
 out.
 
 One request at a time goes to a host, for many map outputs of it at once; hosts that fail are left alone for a while,
-longer each time. A map output that failed stays planned (the job manager may be slow to rerun the map) until it is
-withdrawn or has used up its tries.
+longer each time. A map output that failed stays planned until it is withdrawn or has used up its tries. The job manager
+may be slow to rerun the map.
 """
 
 from dataclasses import dataclass, field

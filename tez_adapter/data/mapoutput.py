@@ -2,9 +2,9 @@
 
 Pairs gather in an arena; when it is full, it is sorted by partition and key and written as a spill: one run per
 partition. At the end the spills become one file. Without a combiner their runs are copied side by side into each
-partition's segment, still compressed, because the reducer merges runs anyway and an extra merge here would decode,
-compare and encode everything once more. With a combiner and enough spills they are merged and combined, which makes
-the output smaller.
+partition's segment, still compressed. The reducer merges runs anyway, and an extra merge here would decode, compare and
+encode everything once more. With a combiner and enough spills they are merged and combined, which makes the output
+smaller.
 """
 
 import os

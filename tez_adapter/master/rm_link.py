@@ -1,8 +1,8 @@
 """The job manager's conversation with the ResourceManager: registration, the allocate heartbeat, the end.
 
-Heartbeats follow events: one goes out at once when the asks grow, and while nothing happens the pause grows
-with the quiet time (a twentieth of it), so that a job never waits for the heartbeat by more than some per cent of
-its own length, and a quiet job costs the ResourceManager one call a second.
+Heartbeats follow events: one goes out at once when the asks grow, and while nothing happens the pause grows with the
+quiet time (a twentieth of it). So a job never waits for the heartbeat by more than some per cent of its own length. A
+quiet job costs the ResourceManager one call a second.
 
 Asks are absolute counts that both sides lower on an allocation. Rather than guess how the scheduler lowered its
 rows, all rows of a priority are sent again after a container of that priority came.

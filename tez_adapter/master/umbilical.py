@@ -1,8 +1,7 @@
 """What the job manager answers to its tasks and to its client.
 
-Calls become events; what the machine decides about the caller is its answer. A process that asks for a task while
-there is none is held for a moment (never longer than it asked for) instead of being sent away to ask again; so is a
-reduce that waits for map outputs.
+Calls become events; what the machine decides about the caller is its answer. A process that asks for a task while there
+is none is held for a moment, never longer than it asked for; so is a reduce that waits for map outputs.
 """
 
 import asyncio

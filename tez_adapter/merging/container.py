@@ -2,7 +2,7 @@
 
 It says to its job manager where it listens and asks again and again whether it is over. No answer means that the job
 manager is gone, and so is this process a moment later, whatever the node does with its container. A merger that ends in
-the middle of a merge leaves nothing but a hidden file in the job's staging folder, which goes with the job.
+the middle of a merge leaves nothing but a hidden file. That lies in the job's staging folder and goes with the job.
 """
 
 import asyncio

@@ -1,8 +1,9 @@
 """A process for each piece of work: a fork of one that has run nothing of the user's, and waits for it.
 
 So each task finds modules, globals, caches, signal handlers, open files and random numbers as they are in a process
-that has just begun, whatever the task before it left behind, and however that one ended. The user's program is loaded
-in the child too: a copy of a loaded program would share its open files' positions, its connections, its file names.
+that has just begun. That holds whatever the task before it left behind, and however that one ended. The user's program
+is loaded in the child too: a copy of a loaded program would share its open files' positions, its connections, its file
+names.
 
 Whoever forks has one thread, always: a copy of a lock that another thread holds would stay locked for ever.
 """

@@ -1,6 +1,6 @@
 """A working folder for each task: what its container has, and nothing that another task left there.
 
-In Hadoop each attempt has a container of its own. A container of ours runs several, one after the other, so each goes
+In Hadoop each attempt has a container of its own. A container of ours runs several, one after the other. So each goes
 to a new folder with a link to every file of the container's. What it writes there, and the links that it removes, are
 its own; the folder is gone when it has ended.
 """

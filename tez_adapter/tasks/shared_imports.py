@@ -5,9 +5,10 @@ site-packages. A task would run these imports first, in a process that has run n
 they ran before the fork. What the file does after that, and whatever it ships, runs in each task anew.
 
 The first task tries them, with its own import path, one statement after the other. It stops at a statement that leaves
-a thread behind, an open file, a generator of random numbers, or another environment, folder, umask, import path or
-signal handler: a process that forks must have one thread, and what the others are belongs to one process alone. It
-stops as well where anything came from outside of the libraries, as a module that the job ships under a library's name.
+a thread behind, an open file, or a generator of random numbers. Another environment, folder, umask, import path or
+signal handler stops it, too: a process that forks must have one thread, and what the others are belongs to one process
+alone. It stops as well where anything came from outside of the libraries, as a module that the job ships under a
+library's name.
 """
 
 import ast

@@ -1,8 +1,8 @@
 """Finding what is wrong with a configuration before a daemon trips over it.
 
 Hadoop ignores a key it does not know, so a misspelt key is a setting that silently does nothing. Here a key under
-`yarn.` or `yaq.` that nobody documents is an error with the nearest known name, unless it belongs to a part of Hadoop
-that this project does not have: then, as for every other foreign key, there is at most a note.
+`yarn.` or `yaq.` that nobody documents is an error with the nearest known name. That does not hold for a key of a part
+of Hadoop that this project does not have: then, as for every other foreign key, there is at most a note.
 """
 
 import difflib

@@ -1,8 +1,8 @@
 """DIGEST-MD5 (RFC 2831) exactly as Hadoop uses it: a token proves itself without its password on the wire.
 
-User name and password are the Base64 of the token's identifier and password, realm and digest-uri are fixed, qop is
-`auth`, the nonce is fresh per connection. Both sides prove that they know the password; all comparisons take
-constant time. MD5 is Java's choice, not ours: a peer that does not compute it this way cannot connect.
+User name and password are the Base64 of the token's identifier and password. Realm and digest-uri are fixed, qop is
+`auth`, the nonce is fresh per connection. Both sides prove that they know the password; all comparisons take constant
+time. MD5 is Java's choice, not ours: a peer that does not compute it this way cannot connect.
 """
 
 import base64

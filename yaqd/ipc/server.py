@@ -1,6 +1,6 @@
 """The RPC server: many connections on one event loop.
 
-Reads go through one shared 64 KB buffer (asyncio's ordinary path allocates 256 KB per read), all frames of a read are
+Reads go through one shared 64 KB buffer (asyncio's ordinary path allocates 256 KB per read). All frames of a read are
 decoded at once, and the answers they produce leave in one write. A handler that returns a message costs no task; one
 that returns an awaitable gets a task.
 """

@@ -1,5 +1,5 @@
-"""Every method of the protocols that a stock ResourceManager or NodeManager serves, by protocol name, in the order of
-Hadoop 3.4.2's .proto files (its generated `BlockingInterface`s). What our own tables lack shows against this.
+"""Every method of the protocols that a stock ResourceManager or NodeManager serves, by protocol name. They stand in the
+order of Hadoop 3.4.2's .proto files (its generated `BlockingInterface`s). What our own tables lack shows against this.
 """
 
 from typing import Final

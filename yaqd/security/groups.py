@@ -2,8 +2,8 @@
 
 Answers are kept for `hadoop.security.groups.cache.secs`, those for users that the machine does not know for
 `hadoop.security.groups.negative-cache.secs`. A look-up goes through the system's name service: microseconds for a local
-file, longer for a directory server, which is why nothing is looked up until a list with groups is asked, and never on
-an event loop (`group_lookups`).
+file, longer for a directory server. So nothing is looked up until a list with groups is asked, and never on an event
+loop (`group_lookups`).
 """
 
 import grp

@@ -1,8 +1,8 @@
 """Master keys: what passwords are made with, and how they are replaced without anybody noticing.
 
-At the ResourceManager a *next* key is made every `interval_s`, shown to those who verify, and put to use
-`activation_s` later, when all of them know it (1.5 expiry intervals of a node, as Hadoop does). A NodeManager keeps
-the current key and the previous one. Time and randomness are handed in.
+At the ResourceManager a *next* key is made every `interval_s` and shown to those who verify. It is put to use
+`activation_s` later, when all of them know it (1.5 expiry intervals of a node, as Hadoop does). A NodeManager keeps the
+current key and the previous one. Time and randomness are handed in.
 """
 
 from collections.abc import Callable

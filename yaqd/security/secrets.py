@@ -114,8 +114,8 @@ class AMRMTokenSecrets:
 class NMTokenSecrets:
     """Application masters (and the ResourceManager on their behalf) to one NodeManager.
 
-    A NodeManager also remembers the key an attempt came with, so that a long-lived application master is not
-    locked out when its token outlives two roll-overs; `application_finished` ends that.
+    A NodeManager also remembers the key an attempt came with. So a long-lived application master is not locked out when
+    its token outlives two roll-overs; `application_finished` ends that.
     """
 
     kind: Final = NM_TOKEN

@@ -1,8 +1,8 @@
 """The ResourceManager behind managers that place their own tasks: the live scheduler books what they chose.
 
-It publishes what nodes reported with what was booked since, so that two managers that ask one after the other do not
-choose alike, and refuses what would wait for longer than it may by now: that stays with its manager. Proxies hear of it
-with the answer to the call that told what they chose (`rm.services.distributed`).
+It publishes what nodes reported with what was booked since. So two managers that ask one after the other do not choose
+alike. It refuses what would wait for longer than it may by now: that stays with its manager. Proxies hear of it with
+the answer to the call that told what they chose (`rm.services.distributed`).
 """
 
 import math

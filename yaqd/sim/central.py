@@ -1,8 +1,8 @@
 """Systems with a ResourceManager: plain YARN, and YARN with opportunistic containers.
 
 The live scheduler hears what a ResourceManager's would hear, at the times at which it would: ends of containers with
-their node's heartbeat, asks with their manager's poll, and what it gives reaches the manager at its next poll and the
-node two ways over the network later. A poll that has nothing to say and nothing to fetch is not played.
+their node's heartbeat, asks with their manager's poll. What it gives reaches the manager at its next poll, and the node
+two ways over the network later. A poll that has nothing to say and nothing to fetch is not played.
 """
 
 import math

@@ -1,10 +1,10 @@
 """Time: what happens when.
 
 Single events wait in a calendar: those of the present slice of time in a heap, those of each later slice as they were
-made, so that an event costs the same however many are still to come. Heartbeats come round and round in one order, so
-they stand in a wheel instead, and a stretch in which no heartbeat could change anything is jumped over. At one moment
-single events come before heartbeats, and single events in the order in which they were made: two runs are never
-ordered differently.
+made. So an event costs the same however many are still to come. Heartbeats come round and round in one order, so they
+stand in a wheel instead. A stretch in which no heartbeat could change anything is jumped over. At one moment single
+events come before heartbeats, and single events in the order in which they were made: two runs are never ordered
+differently.
 """
 
 import math

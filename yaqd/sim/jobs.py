@@ -1,7 +1,7 @@
 """A job's manager in the simulation: which tasks may run, which are asked for, which are over.
 
-It keeps what every real one keeps: stages that open when enough of what they read is done, tasks that wait for a
-container, and tasks that go back when their container is lost. Who places the containers is not known here.
+It keeps what every real one keeps: stages that open when enough of what they read is done, and tasks that wait for a
+container. Tasks go back when their container is lost. Who places the containers is not known here.
 """
 
 from collections import OrderedDict, deque

@@ -3,7 +3,7 @@
 The ResourceManager's decisions and the nodes' queues are the live objects (`rm.scheduler`, `nm.node_queue`); what is
 made up here is time: heartbeats, polling, the network, how long a task runs, and when a node breaks. Same shape,
 workload, system and seed: the same result, bit for bit. How long each task runs, how estimates err and when nodes beat
-depend on the seed alone and not on the system, so that systems are compared on the same ground.
+depend on the seed alone, not on the system. So systems are compared on the same ground.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Sparrow (Ousterhout et al., SOSP 2013): batch sampling, with late binding or without.
 
-For a stage of m tasks a manager asks d m nodes at random. With late binding each of them queues a place, and when its
-turn comes the manager hands out a task or none, one round trip later. Without it the nodes say how long their queues
-are and the m shortest get the tasks at once; so the paper's authors built it on Mercury (4.5).
+For a stage of m tasks a manager asks d m nodes at random. With late binding each of them queues a place. When its turn
+comes, the manager hands out a task or none, one round trip later. Without it the nodes say how long their queues are
+and the m shortest get the tasks at once; so the paper's authors built it on Mercury (4.5).
 """
 
 import math

@@ -1,6 +1,6 @@
 """Blocks of a bzip2 file, found by the marks that they begin with, so that such a file is read from its middle too.
 
-A block begins at any bit and is compressed for itself. It belongs to the piece of the file in which its mark begins, so
+A block begins at any bit and is compressed for itself. It belongs to the piece of the file in which its mark begins. So
 pieces own each block exactly once wherever the file is cut (as with Hadoop's BZip2Codec).
 """
 

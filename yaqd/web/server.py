@@ -1,8 +1,8 @@
 """The HTTP server under every daemon's pages: aiohttp's, with the bounds that it leaves open.
 
-aiohttp bounds the size of a request's head and body, but it accepts any number of connections, waits for ever for the
-first request on one, and for ever for a peer that takes no more of an answer. So each connection is wrapped here: its
-number is bounded, and one sweep ends those that make no progress.
+aiohttp bounds the size of a request's head and body, but it accepts any number of connections. It waits for ever for
+the first request on one, and for ever for a peer that takes no more of an answer. So each connection is wrapped here:
+its number is bounded, and one sweep ends those that make no progress.
 """
 
 import asyncio

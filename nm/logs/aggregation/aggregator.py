@@ -4,7 +4,7 @@ Runs on the event loop; what touches files runs in threads of its own, so that a
 application's work is done in order, under its lock: folders when its first container runs, a cycle each interval while
 it runs (if it asked for that), the last one when all is over. A last upload that fails is tried again with growing
 pauses, for as long as the ResourceManager waits for it; if it fails for good the local files stay for as long as they
-would without aggregation, and the next start of this node tries again.
+would without aggregation. The next start of this node tries again.
 """
 
 import asyncio

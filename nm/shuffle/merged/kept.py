@@ -5,7 +5,7 @@ partition is read in runs, of what one request asks for. Either goes when each o
 asked for a while; what connections are sending from counts, too, so that readers who take nothing cannot make it grow.
 What was asked for just now is not given up for another reducer's: with more of them than there is room for each would
 read a whole partition for every request. They read runs then, for which whole partitions leave some room, and go on so,
-since of their partitions some has been read already. A run gets no more than a part of the room that is left, so that
+since of their partitions some has been read already. A run gets no more than a part of the room that is left. So
 however many read, or read slowly, there is some for the next. What is sent for long goes on from its file: it was found
 right, and the memory is for those who read.
 """

@@ -1,6 +1,6 @@
 """What is known of a merged file, and of the part of it that one request asks for.
 
-A merged file holds a reducer's part of many map outputs side by side, so one read answers for all of them, or for all
+A merged file holds a reducer's part of many map outputs side by side. So one read answers for all of them, or for all
 that one request asks for where the part is long.
 """
 

@@ -1,8 +1,8 @@
 """Segments of map outputs out of merged files, as if they came from the originals.
 
-What a request asks for in the order in which a merged file has it is answered together, since most of an answer's cost
-is Python's and goes by steps. Bytes are verified before the first of them goes out; whatever is wrong with a merged
-file, the originals answer instead, and where an original is lost its copy in a merged file does.
+What a request asks for in the order in which a merged file has it is answered together. Most of an answer's cost is
+Python's and goes by steps. Bytes are verified before the first of them goes out; whatever is wrong with a merged file,
+the originals answer instead, and where an original is lost its copy in a merged file does.
 """
 
 import contextlib

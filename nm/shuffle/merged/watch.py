@@ -3,7 +3,7 @@
 Nobody tells the node how many maps a job has or which of them run here, so it goes by what appears. Outputs are put
 together in the order in which they come, which is the order in which reducers ask for them. A merge is due when the
 policy says that it is enough. Fewer are merged when none has come for a while: for longer than they lately kept it
-waiting, so that waves of maps, and a busy node, are told from the end of the map stage. What reducers have mostly read
+waiting. So waves of maps, and a busy node, are told from the end of the map stage. What reducers have mostly read
 already, or what has large blocks, is left alone.
 
 With the automatic policy the job is taken for as large as what has appeared of it here: outputs wait until merging so

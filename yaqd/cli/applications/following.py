@@ -98,8 +98,8 @@ def line_printer(
     explain: Callable[[], str | None] = lambda: None,
     progress: bool = True,
 ) -> "Callable[[JobStatus], None]":
-    """Writes a line when an attempt was lost, or the job waits for something else, and unless not `progress` when the
-    state changes, a vertex has done a tenth more, or something happened on the cluster."""
+    """Writes a line when an attempt was lost, or the job waits for something else. Unless not `progress`, it also
+    writes one when the state changes, a vertex has done a tenth more, or something happened on the cluster."""
     last: tuple[Any, ...] = ()
     waiting = WaitingReason(patience_s=patience_s, explain=explain)
     notices = UnseenNotices()

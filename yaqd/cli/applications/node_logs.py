@@ -1,7 +1,7 @@
 """Container logs as NodeManagers hand them out over REST, stock or ours.
 
 A file comes between a heading, which states its length, and an end line. A part of it can only be asked for by its
-distance from the end, so what has grown since is found out from the heading.
+distance from the end. So what has grown since is found out from the heading.
 """
 
 import http.client

@@ -1,7 +1,7 @@
 """Which configuration keys the code reads, and where: the names that stand in the source itself.
 
-A key counts as read by a room when its name stands there, whole or put together from a prefix and a rest (in an
-f-string or with a constant). A module that reads keys for whoever imports it is in _LENT.
+A key counts as read by a room when its name stands there. It may be whole, or put together from a prefix and a rest (in
+an f-string or with a constant). A module that reads keys for whoever imports it is in _LENT.
 """
 
 import ast

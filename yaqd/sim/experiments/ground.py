@@ -13,9 +13,9 @@ of 320 slots of 4 GB, for masters of 2 GB: Tez's 1536 MB in steps of 1024). Grid
 submits until pending tasks and the rests of running ones are twice the slots (StressJobFactory in Hadoop's gridmix):
 2,000 tasks of jobs that have half of their 100 left.
 
-Job managers poll every second, as Tez's do. A container starts `START_GAP_S` after its slot is free, and has its files
+Job managers poll every second, as Tez's do. A container starts `START_GAP_S` after its slot is free. It has its files
 and launch script made before that, in `PREPARE_S`, while it queues if it does: the two are chosen so that stock YARN
-uses what table 2.1 reports of its slots with 5 s and 10 s tasks, and are the same for every system.
+uses what table 2.1 reports of its slots with 5 s and 10 s tasks. They are the same for every system.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """An experiment's figures, as PNG and SVG. Needs matplotlib (`pip install 'yaqd[plots]'`), imported when it is drawn.
 
-One rule for all: axes say what they count and in which unit, what the paper reports is a black mark, seeds are shown as
-spread and not hidden in a mean, and under the axes stand the cluster and the load of the figure.
+One rule for all: axes say what they count and in which unit, and what the paper reports is a black mark. Seeds are
+shown as spread and not hidden in a mean. Under the axes stand the cluster and the load of the figure.
 """
 
 import re

@@ -141,9 +141,9 @@ def _job(name: str, queue: str, arrival: float, stages: Stages, number: int) -> 
 def _hive_ms(rng: np.random.Generator, drawn: Drawn) -> Stages:
     """57.9 mappers and 1.5 reducers a query, tasks of 22.9 s mean and 27.8 s deviation over all queries.
 
-    Chosen: mappers by query lognormal with cv 1.5 (scans of five relations of very different size), reducers one and
-    a geometric rest, stage means lognormal, tasks about their stage's mean with cv 0.5. Mean and deviation over all
-    tasks are then fitted exactly.
+    Chosen: mappers by query lognormal with cv 1.5 (scans of five relations of very different size), reducers one and a
+    geometric rest. Stage means are lognormal, tasks lie about their stage's mean with cv 0.5. Mean and deviation over
+    all tasks are then fitted exactly.
     """
     mappers = _task_counts(rng, drawn, 57.9, 1.5)
     reducers = fitted_counts(rng.exponential(1.0, drawn.jobs) ** 2, round(1.5 * drawn.size * drawn.jobs))

@@ -1,8 +1,8 @@
 """Random numbers with published means: samples that have exactly the mean (and spread) that a paper states.
 
-A workload of 185 jobs drawn plainly misses its published mean by a fifth from one seed to the next, because a stage's
-tasks are alike and a few large jobs carry most of the work; then the seeds differ in load more than the policies in
-anything. So what is drawn is fitted: shape and order are the seed's, mean and spread the publication's.
+A workload of 185 jobs drawn plainly misses its published mean by a fifth from one seed to the next. A stage's tasks are
+alike and a few large jobs carry most of the work; then the seeds differ in load more than the policies in anything. So
+what is drawn is fitted: shape and order are the seed's, mean and spread the publication's.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 
 A history names nodes and not slots. What is found is the least that the cluster can have been, so nothing may count
 twice. A node may have another port, and so another name, each time it starts: of one host's names those count that were
-in use at a time, and hosts are counted under each start of the ResourceManager, of which a job's id tells, and most of
-them count. A job manager hears that a task ended after the node does, which has given the slot to the next one by then.
+in use at a time. Hosts are counted under each start of the ResourceManager, of which a job's id tells, and most of them
+count. A job manager hears that a task ended after the node does, which has given the slot to the next one by then.
 """
 
 import re
@@ -47,8 +47,8 @@ class Sightings:
     def ran(self, node: object, started: object, finished: object, *, killed: bool = False) -> None:
         """Note an attempt that held a slot there, epoch ms; what does not say all three says nothing.
 
-        `killed`: when it let go is not known. Of a lost node nobody hears until it has been missed for minutes, and by
-        then it may be back, under its old name or another.
+        `killed`: when it let go is not known. Of a lost node nobody hears until it has been missed for minutes. By then
+        it may be back, under its old name or another.
         """
         since, until = _moment(started), _moment(finished)
         if not isinstance(node, str) or not node or since is None or until is None or since > until:

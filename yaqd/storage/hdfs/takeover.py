@@ -2,9 +2,9 @@
 
 The NameNode lets one writer go on with a file, and knows it by its name alone. It says whose a file is to anyone who
 wants to append to it; in that name the block that could not be written is given back (`abandonBlock`, as Hadoop's own
-client does) and the file is closed behind its last whole block. Where that is not enough, because more was written of
-the last block than is still known, the NameNode has the DataNodes that live agree on that block (`recoverLease`): all
-that they acknowledged is there then.
+client does). The file is closed behind its last whole block. That may not be enough, where more was written of the last
+block than is still known. Then the NameNode has the DataNodes that live agree on that block (`recoverLease`): all that
+they acknowledged is there then.
 """
 
 import re

@@ -1,8 +1,8 @@
 """A file of hdfs-native's whose calls end in time.
 
-The library waits for a minute where a DataNode that is frozen takes the connection and says nothing more, as long as
-the kernel tries to connect where its machine is gone, and was seen not to come back at all after the first of several
-nodes had died. A call of it cannot be ended, so a thread of the file's own makes it, and is left behind when it does
+The library waits for a minute where a frozen DataNode takes the connection and says nothing more. Where its machine is
+gone, it waits as long as the kernel tries to connect. It was seen not to come back at all after the first of several
+nodes had died. A call of it cannot be ended. So a thread of the file's own makes it, and is left behind when it does
 not come back.
 """
 

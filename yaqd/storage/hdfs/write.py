@@ -1,6 +1,6 @@
 """Writing to HDFS past DataNodes that are dead and that the NameNode does not know to be.
 
-hdfs-native has no way to leave a node out: it takes the nodes that the NameNode gives it for each block, and gives up
+hdfs-native has no way to leave a node out: it takes the nodes that the NameNode gives it for each block. It gives up
 when the first of them is gone, or, some packets later, another one of the pipeline. So the last bytes of a file are
 kept, and where the library fails they are written again by way of WebHDFS: all of a file that has no more, or as an
 addition to what HDFS has of a longer one.

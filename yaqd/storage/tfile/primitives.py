@@ -1,8 +1,8 @@
 """The small encodings of Hadoop's TFile, and a stream that takes them apart without trusting a length.
 
 TFile has a variable integer of its own (org.apache.hadoop.io.file.tfile.Utils.writeVLong), unlike the one of Writables;
-keys and names inside records are Java's writeUTF. A stream hands out as many bytes as were asked for or fails, and what
-is asked for at once is bounded by the caller before it is asked.
+keys and names inside records are Java's writeUTF. A stream hands out as many bytes as were asked for or fails. What is
+asked for at once is bounded by the caller before it is asked.
 """
 
 import struct
