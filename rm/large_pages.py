@@ -29,7 +29,7 @@ _SETTING: Final = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 class LargePages:
-    """Of the process that makes it; does nothing where the kernel has none or may not."""
+    """Large pages for this process's heap; does nothing where the kernel has none or may not."""
 
     def __init__(self, kernel: Path = _SETTING) -> None:
         self._size = _page_bytes(kernel)

@@ -39,7 +39,7 @@ class ProxyMint:
 
     @property
     def nm_key_id(self) -> int | None:
-        """Of the key that NMTokens are signed with now."""
+        """The id of the key that NMTokens are signed with now; None without one."""
         current = self._registration.nm_keys.current
         return current.key_id if current is not None else None
 

@@ -77,7 +77,7 @@ class MergerProcess:
 
     @property
     def is_starting(self) -> bool:
-        """It runs and does not listen yet; else it is up, or ended and waits for its next start."""
+        """Whether it runs and does not listen yet; else it is up, or ended and waits for its next start."""
         return self.pid is not None and self.port is None
 
     def start(self) -> None:

@@ -31,7 +31,7 @@ class Ended:
 
 @value()
 class Began:
-    """Of one that had its turn: its program was held, and runs from now on."""
+    """The program of a container that had its turn was held, and runs from now on."""
 
     container_id: ContainerId
 
@@ -96,7 +96,7 @@ class MastersExpected:
 
 @value()
 class Tick:
-    """It is as late as `NodeQueue.next_tick` said."""
+    """The time that `NodeQueue.next_tick` said has come."""
 
 
 Event = (

@@ -34,7 +34,7 @@ _PIECE_BYTES = 512
 
 @dataclass(slots=True)
 class ReadCounts:
-    """Of map outputs, as the kernel was asked for them."""
+    """How map outputs were read, as the kernel was asked for them."""
 
     #: calls that read segments
     reads: int = 0

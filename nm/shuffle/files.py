@@ -18,15 +18,15 @@ class OutputMissing(Exception):
 
 
 class OutputLost(OutputMissing):
-    """It was here, whole."""
+    """An output was here, whole, and is here no more."""
 
 
 class OutputRefused(OutputMissing):
-    """That it is lost is not known, and the client is not told so: a map would run again."""
+    """An output is refused though it is not known to be lost. The client is not told so: a map would run again."""
 
 
 class OutputUnreadable(OutputRefused):
-    """It may well be here: it could not be opened for what may pass."""
+    """An output may well be here: it could not be opened for what may pass."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(f"{path}: {error.strerror}")

@@ -85,7 +85,7 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Of a process that has ended, and of its children that it had waited for."""
+    """How a process ended, and what it and the children that it had waited for used."""
 
     #: 128 + signal for a killed one
     exit_code: int
@@ -138,7 +138,7 @@ class ForkerClient:
 
     @property
     def is_loading(self) -> bool:
-        """It is on its way: waiting for it costs less than doing without."""
+        """Whether it is on its way: waiting for it costs less than doing without."""
         return self._connection is not None and not self._up.is_set()
 
     async def ready(self, timeout_s: float = _START_TIMEOUT_S) -> None:

@@ -92,7 +92,7 @@ class SpillIndex:
 
     @property
     def stored_bytes(self) -> int:
-        """Of all segments together. More than the file has where segments lie over each other."""
+        """The bytes of all segments together. More than the file has where segments lie over each other."""
         return sum(sum(parts) for _, _, parts in self._columns())
 
     def check_file(self, file_bytes: int, *, name: str = "output file") -> None:

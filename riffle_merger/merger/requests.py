@@ -16,7 +16,7 @@ from riffle_merger.plan.buffers import BUFFER_BYTES
 
 
 class MergerRequests:
-    """Of a merger with this budget for as many merges at one time."""
+    """What a merger with this budget, for as many merges at one time, asks of its disk."""
 
     def __init__(self, budget_bytes: int, at_once: int, *, buffer_bytes: int = BUFFER_BYTES) -> None:
         self._budget_bytes, self._at_once = budget_bytes, at_once

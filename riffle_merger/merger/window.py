@@ -104,7 +104,7 @@ class Windows:
 
     @property
     def checksums(self) -> "Rows":
-        """Of the segments of each partition, once all is filled."""
+        """The checksums of the segments of each partition, once all is filled."""
         return self._checks.checksums
 
     def _walk(self) -> Iterator[tuple[int, IndexEntry]]:

@@ -24,7 +24,7 @@ class MergeRequests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Of a merger whose requests are exactly as long, bytes (4.3.1: 4 MB for each input, 20 MB for the output)."""
+    """A merger's buffers, bytes, whose requests are exactly as long (4.3.1: 4 MB per input, 20 MB for the output)."""
 
     read: int = 4 * _MIB
     write: int = 20 * _MIB
@@ -46,7 +46,7 @@ class Unit:
 
 
 class ReadCounter:
-    """Of one shuffle; told of everything that was published to its reducers."""
+    """Counts the reads of one shuffle; told of everything that was published to its reducers."""
 
     def __init__(self, partitions: int, merging: MergeRequests, unit: Unit) -> None:
         self.partitions = partitions
@@ -90,7 +90,10 @@ class ReadCounter:
 
     @property
     def merge_units(self) -> float:
-        """Of the mergers, to read what they merge; to write it takes as many. They go on in files that are open."""
+        """The mergers' units of I/O to read what they merge; to write it takes as many.
+
+        They go on in files that are open.
+        """
         return self.merged_size / self._unit.size
 
     @property

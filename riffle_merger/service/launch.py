@@ -41,7 +41,7 @@ class MergerLaunch:
 
     @property
     def memory_bytes(self) -> int:
-        """That the process may have."""
+        """The memory that the process may have, bytes."""
         return self.budget_bytes + PROCESS_BYTES
 
     def to_json(self) -> str:

@@ -380,7 +380,7 @@ class Application:
 
     @property
     def is_concluded(self) -> bool:
-        """It has ended, though its end may not be stored yet or its master may still be there."""
+        """Whether it has ended, though its end may not be stored yet or its master may still be there."""
         return self.conclusion is not None
 
     @property

@@ -38,8 +38,9 @@ class CountedItems:
         return len(self._counts)
 
     def add(self, data: U8, offsets: I64) -> bool:
-        """Count each item once more; the data is kept until the next round. Whether a round of counting has just
-        ended.
+        """Count each item once more; the data is kept until the next round.
+
+        Returns whether a round of counting has just ended.
         """
         self._buffered.append(binary_array(data, offsets))
         self._buffered_bytes += int(offsets[-1] - offsets[0]) + _ITEM_OVERHEAD_BYTES * (len(offsets) - 1)

@@ -71,7 +71,7 @@ _open_files: Final = OpenFiles()
 
 
 class SharedFetcher(Fetcher):
-    """As its base, for outputs that are files of `folder`. Lanes take the place of hosts: one thread each."""
+    """A fetcher for outputs that are files of `folder`. Lanes take the place of hosts: one thread each."""
 
     def __init__(
         self,

@@ -24,7 +24,10 @@ _COMMIT_FILE: Final = "job.commit.json"
 
 
 class BadNote(Exception):
-    """Whether the job has ended cannot be seen: to run it again, where its output may stand, is not tried."""
+    """A note that cannot be read: whether the job has ended cannot be seen.
+
+    To run the job again, where its output may stand, is not tried.
+    """
 
 
 @dataclass(frozen=True, slots=True)

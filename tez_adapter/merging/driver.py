@@ -42,7 +42,7 @@ _PLACE = "hdfs"
 
 
 class Merging:
-    """Of a job with reduces, where merging is on. Call `follow` when the machine has moved, `tick` now and then."""
+    """Merging for a job with reduces. Call `follow` when the machine has moved, `tick` now and then."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Merging:
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """As the machine's: changes exactly when the asks should be told again."""
+        """The mergers still wanted; changes exactly when the asks should be told again."""
         return () if self._own is None else (self._own.wanted,)
 
     def end(self) -> None:

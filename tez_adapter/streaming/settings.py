@@ -73,7 +73,7 @@ class StreamSettings:
 
     @property
     def shuffle_partitioner(self) -> Partitioner:
-        """Of keys as `to_shuffle` makes them."""
+        """The partitioner of keys as `to_shuffle` makes them."""
         return self.partitioner if self.order is None else PlainKeyPartitioner(self.partitioner)
 
     @property

@@ -28,7 +28,7 @@ def survive(tell: Tell | None) -> None:
 
 
 class _Note(str):
-    """Of an exception that a policy raised."""
+    """A note on an exception that a policy raised."""
 
     __slots__ = ()
 

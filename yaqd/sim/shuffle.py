@@ -155,7 +155,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Of a map task: a larger partition is written to disk and read back in parts before it is one file."""
+    """A map task's memory: a larger partition is written to disk and read back in parts before it is one file."""
 
     partition_bytes: float = 2e9
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 @dataclass(slots=True)
 class Statistics:
-    """Of one scheme, since the process began."""
+    """What was read and written under one scheme, since the process began."""
 
     bytes_read: int = 0
     bytes_written: int = 0

@@ -71,7 +71,7 @@ class KeptSegments:
 
     @property
     def held_bytes(self) -> int:
-        """Of all that is kept, being read or being sent from."""
+        """The bytes of all that is kept, being read or being sent from."""
         return self._bytes
 
     def use(self, key: Hashable) -> Kept | None:

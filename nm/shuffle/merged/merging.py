@@ -69,7 +69,7 @@ class _Job:
 
 
 class OutputMerging:
-    """Of all jobs of one node."""
+    """The merging of map outputs of all jobs of one node."""
 
     def __init__(
         self,

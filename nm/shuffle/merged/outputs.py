@@ -90,17 +90,17 @@ class MergedOutputs:
 
     @property
     def kept_bytes(self) -> int:
-        """Of what was read of partitions at once."""
+        """The bytes of what was read of partitions at once."""
         return self._kept.held_bytes
 
     @property
     def index_bytes(self) -> int:
-        """Of the indexes that are kept."""
+        """The bytes of the indexes that are kept."""
         return self._index_bytes
 
     @property
     def memory_bytes(self) -> int:
-        """Of names, indexes and kept partitions."""
+        """The bytes of names, indexes and kept partitions."""
         names = sum(size for _, size in tuple(self._published.values()))
         return names + self._index_bytes + self._kept.held_bytes
 

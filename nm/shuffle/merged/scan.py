@@ -39,7 +39,7 @@ class Found:
 
 
 class FolderScan:
-    """Of one application. Blocking; one call at a time."""
+    """Looks at one application's folders. Blocking; one call at a time."""
 
     def __init__(
         self,

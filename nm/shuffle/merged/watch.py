@@ -59,7 +59,10 @@ class WatchSettings:
 
 
 class JobWatch:
-    """Of one job on one node. Times are seconds of any clock; one that jumps makes merges larger or smaller."""
+    """Decides for one job on one node. Times are seconds of any clock.
+
+    A clock that jumps makes merges larger or smaller.
+    """
 
     def __init__(self, settings: WatchSettings, began_at: float) -> None:
         """`began_at`: when the job's first container came here."""
