@@ -1,0 +1,133 @@
+"""Give units of cores one by one to whom the next one is worth most, without doing it one by one.
+
+SLAQ's Algorithm 1 keeps a priority queue and takes a step for each core. Worths are concave, so its result is: the
+units with the largest marginal worths. Where they are few, all are looked at. Else a price is searched at which about
+as many are bought as there are, and only the units near that price are looked at.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.quality.levels import raised
+from yaqd.policies.quality.worth import IterationRates, Worth
+
+#: marginal worths that are looked at without a search
+_FEW: Final = 60_000
+#: and near a price; more are ties, which are given in equal parts
+_NEAR_MAX: Final = 2_000_000
+_STEPS: Final = 48
+#: a marginal worth from which on a unit is worth something
+_TINY: Final = 1e-15
+#: how far the price goes up at first where too many units are near it, as a part
+_WIDER: Final = 1e-4
+
+
+class Greedy:
+    """Jobs with their worths, and units of `unit` cores."""
+
+    def __init__(self, worth: Worth, rates: IterationRates, unit: float) -> None:
+        self._worth = worth
+        self._rates = rates
+        self._unit = unit
+
+    def gains(self, units: Ints) -> Floats:
+        """Return what each job's units are worth in the epoch."""
+        return self._worth.at(self._rates.done(np.asarray(units[:, None] * self._unit, dtype=np.float64)))[:, 0]
+
+    def fill(self, base: Ints, caps: Ints, free: int) -> Ints:
+        """Return `base` with `free` units more, each where it is worth most; what is worth nothing to anybody is given
+        in equal parts. None is above its cap."""
+        room = np.maximum(caps - base, 0)
+        free = min(free, int(room.sum()))
+        if free <= 0:
+            return base
+        widest = min(int(room.max()), free)
+        units = self._among_all(base, room, widest, free) if len(base) * widest <= _FEW else self._by_price(
+            base, base + room, free
+        )  # fmt: skip
+        return raised(units, base + room, free - int((units - base).sum()))
+
+    def _among_all(self, base: Ints, room: Ints, widest: int, free: int) -> Ints:
+        more = np.arange(widest + 1)
+        found = self._worth.at(self._rates.done(np.asarray((base[:, None] + more) * self._unit, dtype=np.float64)))
+        worths = np.where(more[1:] <= room[:, None], np.diff(found, axis=1), 0.0)
+        return base + _largest(worths.ravel(), np.repeat(np.arange(len(base)), widest), len(base), free)
+
+    def _by_price(self, base: Ints, caps: Ints, free: int) -> Ints:
+        price = _Price(self._worth, self._rates, self._unit, base, caps)
+        dear, cheap = price.around(free)
+        low, high = price.bought(dear), np.minimum(price.bought(cheap) + 1, caps)
+        wider = _WIDER
+        # a unit's worth lies between the prices at its two ends, so each job may own one more than it buys
+        while low.sum() + len(base) > base.sum() + free and (low > base).any():
+            dear *= 1.0 + wider
+            wider *= 4.0
+            low = price.bought(dear)
+        near = high - low
+        many = int(near.sum())
+        if many > _NEAR_MAX:
+            return raised(low, high, free - int((low - base).sum()))
+        rows = np.repeat(np.arange(len(base)), near)
+        before = low[rows] + np.arange(many) - np.repeat(np.cumsum(near) - near, near)
+        worths = self._at(before + 1, rows) - self._at(before, rows)
+        return low + _largest(worths, rows, len(base), free - int((low - base).sum()))
+
+    def _at(self, units: Ints, rows: Ints) -> Floats:
+        return self._worth.at(self._rates.done(np.asarray(units * self._unit, dtype=np.float64), rows), rows)
+
+
+def _largest(worths: Floats, rows: Ints, jobs: int, many: int) -> Ints:
+    """Return how many of the `many` largest worths each row has; those worth nothing are left."""
+    many = min(many, int(np.count_nonzero(worths > _TINY)))
+    if many <= 0:
+        return np.zeros(jobs, dtype=np.int64)
+    chosen = np.argpartition(worths, len(worths) - many)[len(worths) - many :]
+    return np.bincount(rows[chosen], minlength=jobs)
+
+
+class _Price:
+    """What each job buys at a price of a core: as many as are worth more at the margin."""
+
+    def __init__(self, worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints) -> None:
+        self._rates, self._unit, self._base, self._caps = rates, unit, base, caps
+        self._ahead = worth.ahead
+        wide = np.diff(worth.ahead, axis=1)
+        self._slopes = np.where(wide > 0.0, np.diff(worth.worth, axis=1) / np.where(wide > 0.0, wide, 1.0), 0.0)
+        # a core more does (epoch - fixed * done)^2 / (epoch * work) iterations more
+        rest = np.maximum(rates.epoch_s - rates.fixed_s[:, None] * self._ahead[:, :-1], 0.0)
+        margins = self._slopes * rest**2 / (rates.epoch_s * rates.work_s[:, None])
+        # segments of no width are all beyond the job's end
+        self._margins = np.where(wide > 0.0, margins, 0.0)
+        self._every = np.arange(len(base))
+
+    def bought(self, price: float) -> Ints:
+        """Return units by job, at least the base and at most the cap."""
+        at = (self._margins > price).sum(axis=1) - 1
+        last = np.maximum(at, 0)
+        rates = self._rates
+        slopes = np.maximum(self._slopes[self._every, last], 1e-300)
+        rest = np.sqrt(price * rates.epoch_s * rates.work_s / slopes)
+        fixed = rates.fixed_s
+        until = self._ahead[self._every, last + 1]
+        ends = np.where(fixed > 0.0, (rates.epoch_s - rest) / np.where(fixed > 0.0, fixed, 1.0), until)
+        done = np.where(at < 0, 0.0, np.clip(ends, self._ahead[self._every, last], until))
+        units = np.minimum(rates.cores(done) / self._unit, 1e15)
+        return np.clip(np.floor(units + 1e-9).astype(np.int64), self._base, self._caps)
+
+    def around(self, free: int) -> tuple[float, float]:
+        """Return two near prices: at the first at most `free` units are bought, at the second as many or more."""
+        dear, cheap = float(self._margins.max(initial=_TINY)) * 2.0, _TINY * 1e-3
+        wanted = int(self._base.sum()) + free
+        few, many = int(self._base.sum()), int(self.bought(cheap).sum())
+        for _ in range(_STEPS):
+            if many - few <= len(self._base) or dear <= cheap * (1.0 + 1e-9):
+                break
+            middle = (dear * cheap) ** 0.5
+            bought = int(self.bought(middle).sum())
+            if bought <= wanted:
+                dear, few = middle, bought
+            else:
+                cheap, many = middle, bought
+        return dear, cheap
