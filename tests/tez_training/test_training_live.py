@@ -3,27 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tez_adapter.client.follow import JobResult, SubmittedJob
+import pytest
+
+from tests.tez_training.training_jobs import BY_RUN, DESCENT, finish, folder_of, model_sum
 from tez_adapter.client.training import submit_training
 from tez_adapter.jobspec import Training
-from tez_adapter.training.keeper import read_curve, read_model
-from tez_adapter.training.settings import training_folder
+from tez_adapter.training.keeper import read_curve
 from yaqd.config import Configuration
 
 Write = Callable[[str, str], str]
-
-
-def finish(job: SubmittedJob) -> JobResult:
-    try:
-        return job.wait(timeout_s=50)
-    finally:
-        job.close()
-
-
-def folder_of(conf: Configuration, job_id: str) -> str:
-    root = Path(conf.require("yarn.app.mapreduce.am.staging-dir"))
-    (staging,) = root.glob("*/.training")
-    return training_folder(f"{staging.parent}/.staging/{job_id}", job_id)
 
 
 SCRIPT = """
@@ -48,43 +36,58 @@ def test_a_script_reports(training_cluster: Configuration, write: Write) -> None
     assert curve.points[0].metrics == {"accuracy": 0.5}
 
 
-MEANS = """
-import numpy as np
-from yaqd.ml import IterativeJob, Param
-
-class Descent(IterativeJob):
-    partitions = 8
-    iterations = 12
-    rate = Param(float, default=0.1)
-
-    def load(self, partition):
-        rng = np.random.default_rng(partition.seed)
-        x = rng.normal(size=(200, 20))
-        return x, x @ np.arange(20.0) + rng.normal(size=200)
-
-    def initial(self):
-        return np.zeros(20)
-
-    def step(self, state, data):
-        x, y = data
-        off = x @ state - y
-        return {"gradient": x.T @ off / len(y), "loss": float(off @ off) / len(y)}
-
-    def combine(self, state, partials):
-        gradient = sum(p["gradient"] for p in partials) / len(partials)
-        return state - self.rate * gradient, sum(p["loss"] for p in partials) / len(partials)
-"""
-
-
+@pytest.mark.slow
 def test_a_model_does_not_depend_on_the_workers(training_cluster: Configuration, write: Write) -> None:
-    script = write("descent.py", MEANS)
+    script = write("descent.py", DESCENT)
     models = []
     for workers in (1, 2, 8):
         job = submit_training(training_cluster, script, Training(max_cores=workers, seed=7))
         result = finish(job)
         assert result.succeeded, result
+        models.append(model_sum(training_cluster, job))
         folder = folder_of(training_cluster, job.job_id)
-        models.append(bytes(read_model(training_cluster, folder).pieces[0]))
         losses = [point.loss or 0.0 for point in read_curve(training_cluster, folder).points]
         assert len(losses) == 12 and losses == sorted(losses, reverse=True)
     assert len(set(models)) == 1
+
+
+@pytest.fixture(scope="module")
+def undisturbed(training_cluster: Configuration, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The model of each script, from a run that nothing disturbs."""
+    sums = {}
+    for name, text in {"descent": DESCENT, "by_run": BY_RUN}.items():
+        script = tmp_path_factory.mktemp("undisturbed") / f"{name}.py"
+        script.write_text(text)
+        job = submit_training(training_cluster, str(script), Training(max_cores=2, seed=7))
+        assert finish(job).succeeded
+        sums[name] = model_sum(training_cluster, job)
+    return sums
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["descent", "by_run"])
+@pytest.mark.parametrize("who", ["worker", "driver", "manager"])
+def test_a_kill_changes_no_bit(
+    training_cluster: Configuration, write: Write, tmp_path: Path, undisturbed: dict[str, str], who: str, name: str
+) -> None:
+    script = write(f"{name}.py", {"descent": DESCENT, "by_run": BY_RUN}[name])
+    settings = {"marks": str(tmp_path), "kill": f"{who}:7", "pause": "0.15", "yaq.ml.checkpoint.interval": "0"}
+    job = submit_training(training_cluster.with_overrides(settings), script, Training(max_cores=2, seed=7))
+    result = finish(job)
+    assert result.succeeded, result
+    assert (tmp_path / f"{who}:7").exists()
+    assert model_sum(training_cluster, job) == undisturbed[name]
+    combined = [int(line) for line in (tmp_path / "combined").read_text().split()]
+    if who == "manager":
+        attempt = job.report().attempt
+        assert attempt is not None and attempt.attempt == 2
+        if name == "descent":  # by_run computes nothing anew either, but its own loop runs again
+            assert combined.count(0) == 1 and combined[-1] == 11
+
+
+def test_a_step_that_raises_is_one_line(training_cluster: Configuration, write: Write) -> None:
+    conf = training_cluster.with_overrides({"fail": "step:5"})
+    result = finish(submit_training(conf, write("descent.py", DESCENT), Training(max_cores=2)))
+    assert result.state == "FAILED"
+    line = next(line for line in result.diagnostics.splitlines() if "ZeroDivisionError" in line)
+    assert "Descent.step() on partition 3 in iteration 5 failed: ZeroDivisionError: no such luck" in line
