@@ -18,6 +18,7 @@ from benchmarks.stock.daemons import StockYarn
 from tests.interop.interop_compared import both
 from tests.interop.interop_master import await_value
 from tests.interop.interop_terminal import TOP, on_terminal
+from yaqd.cli.compatibility.web import NOT_TOLD
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -173,10 +174,7 @@ def test_stock_client_finds_the_masters_container_over_rest(interop: InteropClus
 
 #: what ours says and the stock answer has no place for, and what stock's tells that ours does not
 _OWN_FIELDS = re.compile(r"\.appAttempt\[\]\.diagnostics")
-_NOT_TOLD = re.compile(
-    r"\.(health|rmSchedulerBusyPercent|containerAssignedPerSecond|(rm|scheduler)EventQueueSize|exportPorts"
-    r"|preemptedResource(MB|VCores)|num(Non)?AMContainerPreempted)\b"
-)
+_NOT_TOLD = re.compile(rf"\.({'|'.join(name for names in NOT_TOLD.values() for name in names)})\b")
 #: what is told of applications and users while they hold something, which ends at another moment on each side
 _WHILE_HELD = re.compile(r"\.(resourceInfo|users\.user)\b")
 #: Hadoop's writer names `entry` twice of a map with two, and JSON parsers keep the last

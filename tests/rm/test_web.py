@@ -7,6 +7,7 @@ import pytest
 
 from tests.rm.rm_browser import API, web
 from tests.rm.rm_harness import LOOPBACK, ask
+from yaqd.cli.compatibility.web import NOT_TOLD
 from yaqd.model import ApplicationAttemptId, ContainerId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
@@ -59,6 +60,12 @@ async def test_attempts_and_containers() -> None:
         (attempt,) = (await browse.json(f"{base}/appattempts"))["appAttempts"]["appAttempt"]
         assert attempt["id"] == 1 and attempt["appAttemptState"] == "RUNNING"
         assert attempt["nodeId"] == str(node.id)
+        #: the fields of AppAttemptInfo in Hadoop 3.4.2
+        hadoops = (
+            "id startTime finishedTime containerId nodeHttpAddress nodeId logsLink blacklistedNodes"
+            " nodesBlacklistedBySystem appAttemptId exportPorts appAttemptState"
+        )
+        assert {*attempt, *NOT_TOLD["an attempt"]} - {"diagnostics"} == {*hadoops.split()}, "the page tells the rest"
         container = attempt["containerId"]
         assert attempt["logsLink"] == f"http://{attempt['nodeHttpAddress']}/node/containerlogs/{container}/alice"
         attempt_id = ApplicationAttemptId(app_id, 1)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from yaqd.mapreduce.errors import JobError, shown
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 #: what Python shows of an object that has no text of its own
 _AN_ADDRESS: Final = re.compile(r"<.* at 0x[0-9a-f]+>", re.DOTALL)
 
@@ -53,9 +54,12 @@ def line_of(key: Any, value: Any, separator: bytes = b"\t") -> bytes:
 
 
 def json_line_of(key: Any, value: Any) -> bytes:
-    """Write one line of JSON output."""
-    record = value if key is None else (key, value)
-    return _utf8(_compact(_json_form(record))) + b"\n"
+    """Write one line of JSON output: UTF-8, as JSON must be, also where its text is not."""
+    text = _compact(_json_form(value if key is None else (key, value)))
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
 
 def csv_line_of(key: Any, value: Any, columns: tuple[str, ...]) -> bytes:
@@ -114,8 +118,7 @@ def _json_form(value: Any) -> Any:
 def _json_object(value: dict[Any, Any]) -> dict[str, Any]:
     form: dict[str, Any] = {}
     for key, item in value.items():
-        text = b"null" if key is None else text_of(key)
-        name = key if isinstance(key, str) else text.decode("utf-8", "surrogateescape")
+        name = key if isinstance(key, str) else "null" if key is None else text_of(key).decode(errors="surrogateescape")
         if name in form:
             raise JobError(f"cannot write a dict with two keys that are {name!r} in JSON: one of them would be lost")
         form[name] = _json_form(item)

@@ -10,7 +10,7 @@ from yaqd.cli.compatibility.differences import DIFFERENCES, FOR_OTHERS, PARTLY
 from yaqd.cli.compatibility.hadoop_defaults import HADOOP_DEFAULTS
 from yaqd.cli.compatibility.keys import ROOMS, KeyUse, key_uses
 from yaqd.cli.compatibility.methods import MethodState, ProtocolState, State, hadoop_protocols, own_protocols
-from yaqd.cli.compatibility.web import not_served, web_addresses
+from yaqd.cli.compatibility.web import NOT_TOLD, not_served, web_addresses
 from yaqd.config.catalogue import documentation
 from yaqd.proto.hadoop_methods import HADOOP_VERSION
 
@@ -83,6 +83,7 @@ def _web() -> str:
 
 def _not_served() -> str:
     """Of Hadoop's REST."""
+    untold = "".join(f"- of {what}: {', '.join(f'`{name}`' for name in names)}\n" for what, names in NOT_TOLD.items())
     listed = ""
     for server, addresses in not_served().items():
         listed += f"\n{server}:\n\n" + "".join(f"- `{address}`\n" for address in addresses)
@@ -90,10 +91,7 @@ def _not_served() -> str:
         "\nOf Hadoop's REST (RMWebServices, NMWebServices) the following is not there, and nothing is written as XML,"
         " whatever `Accept` says. Applications are submitted and changed over RPC, as `yaq` and `yarn` do it.\n"
         f"{listed}"
-        "\nOf what is there, answers have the fields of Hadoop's but these:\n\n"
-        "- of the scheduler: `health`,\n"
-        "- of the metrics: `rmSchedulerBusyPercent`, `containerAssignedPerSecond`, and the sizes of event queues,\n"
-        "- of an application: how many containers were preempted.\n"
+        f"\nOf what is there, answers have the fields of Hadoop's but these:\n\n{untold}"
     )
 
 

@@ -39,6 +39,23 @@ _HADOOPS: Final[dict[str, tuple[str, str]]] = {
         """,
     ),
 }
+#: fields of Hadoop's answers that the answers here do not have, by what they tell of
+NOT_TOLD: Final[dict[str, tuple[str, ...]]] = {
+    "the scheduler": ("health",),
+    "the metrics": (
+        "rmSchedulerBusyPercent",
+        "containerAssignedPerSecond",
+        "rmEventQueueSize",
+        "schedulerEventQueueSize",
+    ),
+    "an application": (
+        "preemptedResourceMB",
+        "preemptedResourceVCores",
+        "numNonAMContainerPreempted",
+        "numAMContainerPreempted",
+    ),
+    "an attempt": ("exportPorts",),
+}
 _NAME: Final = re.compile(r"{[^}]*}")
 
 
