@@ -21,7 +21,6 @@ from nm.containers.runtime import ContainerRuntime
 from nm.containers.service import SHUFFLE_SERVICE
 from nm.heartbeat import Heartbeat, HeartbeatNews, NodeReadings, tracker_client
 from nm.launch.prepare import NodeIdentity
-from nm.localizer.archives import ArchiveLimits
 from nm.localizer.localizer import ResourceLocalizer
 from nm.logs.aggregation.aggregator import LogAggregation
 from nm.logs.aggregation.reports import LogReports
@@ -33,7 +32,6 @@ from nm.resources.directories import NodeDirectories
 from nm.resources.disk_watch import DiskWatch
 from nm.resources.gpus import Gpus
 from nm.resources.groups import open_groups
-from nm.resources.memory_limit import MemoryLimits
 from nm.resources.monitor import Monitor
 from nm.resources.process_scan import machine_cpu_s, processor_need
 from nm.resources.processes import become_subreaper, mark_for
@@ -102,7 +100,7 @@ class NodeManager:
             self.runtime,
             started=self._executor.started,
             groups=self._groups,
-            limits=MemoryLimits(settings.check_physical, settings.check_virtual, settings.virtual_ratio),
+            limits=settings.memory_limits,
             interval_s=settings.monitor_interval_s,
             threads=self._io,
             owns_process=self._owns_process,
@@ -175,18 +173,19 @@ class NodeManager:
             self.directories,
             threads=fetchers,
             cache_target_bytes=settings.cache_target_bytes,
-            limits=ArchiveLimits(settings.archive_max_bytes, settings.archive_max_entries),
+            limits=settings.archive_limits,
             delete=self.deletion.delete,
         )
+        options = settings.queue
         queue = NodeQueue(
             settings.resource,
-            max_length=settings.queue_max_length,
-            by_resources=settings.queue_by_resources,
-            opportunistic_max=settings.opportunistic_max,
-            policy=settings.opportunistic_policy,
-            settings=settings.queue_settings,
-            wait=settings.queue_wait,
-            smallest=settings.smallest,
+            max_length=options.max_length,
+            by_resources=options.by_resources,
+            opportunistic_max=options.opportunistic_max,
+            policy=options.policy,
+            settings=options.settings,
+            wait=options.wait,
+            smallest=options.smallest,
         )
         self._executor = DefaultExecutor(
             self.bare,
@@ -205,7 +204,7 @@ class NodeManager:
             pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s, processor_need),
             io=self._io,
         )
-        limits = RuntimeLimits(settings.stderr_tail_bytes, settings.queue_max_length, settings.retry_interval_min_s)
+        limits = RuntimeLimits(settings.stderr_tail_bytes, settings.queue.max_length, settings.retry_interval_min_s)
         news = ContainerNews(self._container_changed, self._application_ended)
         self.runtime = ContainerRuntime(queue, parts, limits, news)
 

@@ -115,9 +115,9 @@ class Heartbeat:
         self._news = news
         #: as the ResourceManager told last
         self._resource = settings.resource
-        self._queue_orders = NodeQueueCommands(max_length=settings.queue_max_length)
+        self._queue_orders = NodeQueueCommands(max_length=settings.queue.max_length)
         #: under a ResourceManager that knows nothing of node queues
-        self._own_queue_settings = settings.queue_settings
+        self._own_queue_settings = settings.queue.settings
         self._is_unanswered_told = False
         self._due = asyncio.Event()
         self._response_id = 0
@@ -191,7 +191,7 @@ class Heartbeat:
         request.nodeStatus.CopyFrom(self._node_status([]))
         request.log_aggregation_reports_for_apps.extend(self._readings.logs.latest())
         request.yaq_capabilities.understands.extend(CAPABILITIES)
-        if self._settings.queue_by_resources:
+        if self._settings.queue.by_resources:
             request.yaq_capabilities.understands.extend((YAQ_QUEUE, MASTER_ROOMS))
             request.yaq_capabilities.queue_max = self._queue_orders.max_length
         return request
@@ -201,7 +201,7 @@ class Heartbeat:
         self._registration.rm_identifier = response.rm_identifier
         understood = response.yaq_capabilities.understands
         self._registration.counts_vcores = _COUNTS_VCORES in understood
-        self._registration.fills_queues = self._settings.queue_by_resources and YAQ_QUEUE in understood
+        self._registration.fills_queues = self._settings.queue.by_resources and YAQ_QUEUE in understood
         # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
         self._runtime.order([SettingsChanged(self._own_queue_settings), MastersExpected()])
         self._response_id = 0

@@ -135,7 +135,7 @@ class NodeServices:
             node_id=self.registration.node_id,
             web_port=self.web_address[1],
             resource=self._settings.resource,
-            check_physical=self._settings.check_physical,
-            check_virtual=self._settings.check_virtual,
+            check_physical=self._settings.memory_limits.check_physical,
+            check_virtual=self._settings.memory_limits.check_virtual,
             started_ms=self._started_ms,
         )

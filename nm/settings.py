@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nm.localizer.archives import ArchiveLimits
 from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
 from nm.resources.gpu_settings import gpu_devices
 from nm.resources.gpus import GPU
+from nm.resources.memory_limit import MemoryLimits
+from nm.shuffle.limits import ShuffleLimits
 from yaqd.config import Configuration
 from yaqd.config.reach import WILDCARDS, is_loopback, is_set
 from yaqd.config.resource_types import node_resources, resource_types
@@ -23,6 +26,41 @@ _ADDRESS = "yarn.nodemanager.address"
 _DEFAULT_MEMORY_MB = 8192
 _DEFAULT_VCORES = 8
 MB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQueueOptions:
+    """What the node's queue is made with."""
+
+    #: containers that may wait for resources
+    max_length: int
+    #: False launches without looking at free resources
+    by_resources: bool
+    #: opportunistic containers that may wait; 0: none is taken
+    opportunistic_max: int
+    policy: OpportunisticPolicy
+    #: as long as no ResourceManager orders other ones
+    settings: NodeQueueSettings
+    #: how it is estimated how long a newcomer would wait: a name in WAITS (yaqd.policies.queueing.wait)
+    wait: str
+    #: what a container is granted at least, as far as this node's configuration says
+    smallest: Resource
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "NodeQueueOptions":
+        """Raises ConfigError."""
+        return cls(
+            max_length=conf.get_int("yaq.nm.queue.max-length", minimum=0),
+            by_resources=conf.get_bool("yaq.nm.queue.enabled"),
+            opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
+            policy=_opportunistic_policy(conf),
+            settings=read_queue_settings(conf),
+            wait=read_wait_estimate(conf),
+            smallest=Resource(
+                conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
+                conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +87,12 @@ class NodeSettings:
     heartbeat_timeout_s: float
     #: heartbeat at once when a container starts or ends
     out_of_turn_heartbeats: bool
-    #: containers that may wait for resources
-    queue_max_length: int
-    #: False launches without looking at free resources
-    queue_by_resources: bool
-    #: opportunistic containers that may wait; 0: none is taken
-    opportunistic_max: int
-    opportunistic_policy: OpportunisticPolicy
-    #: as long as no ResourceManager orders other ones
-    queue_settings: NodeQueueSettings
-    #: how it is estimated how long a newcomer would wait: a name in WAITS (yaqd.policies.queueing.wait)
-    queue_wait: str
-    #: what a container is granted at least, as far as this node's configuration says
-    smallest: Resource
+    queue: NodeQueueOptions
     kill_delay_s: float
     #: a failed container is not run again sooner
     retry_interval_min_s: float
     monitor_interval_s: float
-    check_physical: bool
-    check_virtual: bool
-    virtual_ratio: float
+    memory_limits: MemoryLimits
     stderr_tail_bytes: int
     #: seconds a finished container's work folder stays
     delete_delay_s: float
@@ -79,9 +103,7 @@ class NodeSettings:
     disk_max_percent: float
     cache_target_bytes: int
     localizer_threads: int
-    #: largest sum of sizes that an archive may unpack to
-    archive_max_bytes: int
-    archive_max_entries: int
+    archive_limits: ArchiveLimits
     #: each container has a control group where cgroup v2 can be written
     control_groups: bool
     #: tasks run in the kernel's scheduling class for batch work
@@ -90,9 +112,7 @@ class NodeSettings:
     start_moment_s: float
     warm_start: bool
     warm_preload: tuple[str, ...]
-    shuffle_max_connections: int
-    shuffle_keep_alive: bool
-    shuffle_keep_alive_timeout_s: float
+    shuffle_limits: ShuffleLimits
     shuffle_index_cache_bytes: int
 
     @classmethod
@@ -115,46 +135,30 @@ class NodeSettings:
             env_whitelist=(*conf.get_list("yarn.nodemanager.env-whitelist"), "YAQ_PYTHON"),
             admin_env=_assignments(conf, "yarn.nodemanager.admin-env"),
             user_home=conf.get("yarn.nodemanager.user-home-dir") or "/home/",
-            heartbeat_timeout_s=conf.get_duration_ms("yaq.nm.heartbeat.timeout-ms", minimum=100) / 1000,
+            heartbeat_timeout_s=_seconds(conf, "yaq.nm.heartbeat.timeout-ms", 100),
             out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
-            queue_max_length=conf.get_int("yaq.nm.queue.max-length", minimum=0),
-            queue_by_resources=conf.get_bool("yaq.nm.queue.enabled"),
-            opportunistic_max=max(0, conf.get_int("yarn.nodemanager.opportunistic-containers-max-queue-length")),
-            opportunistic_policy=_opportunistic_policy(conf),
-            queue_settings=read_queue_settings(conf),
-            queue_wait=read_wait_estimate(conf),
-            smallest=Resource(
-                conf.get_int("yarn.scheduler.minimum-allocation-mb", minimum=1),
-                conf.get_int("yarn.scheduler.minimum-allocation-vcores", minimum=1),
-            ),
-            retry_interval_min_s=conf.get_duration_ms("yarn.nodemanager.container-retry-minimum-interval-ms", minimum=0)
-            / 1000,
-            kill_delay_s=conf.get_duration_ms("yarn.nodemanager.sleep-delay-before-sigkill.ms", minimum=0) / 1000,
-            monitor_interval_s=conf.get_duration_ms("yarn.nodemanager.resource-monitor.interval-ms", minimum=50) / 1000,
-            check_physical=conf.get_bool("yarn.nodemanager.pmem-check-enabled"),
-            check_virtual=conf.get_bool("yarn.nodemanager.vmem-check-enabled"),
-            virtual_ratio=conf.get_float("yarn.nodemanager.vmem-pmem-ratio", minimum=1),
+            queue=NodeQueueOptions.read(conf),
+            retry_interval_min_s=_seconds(conf, "yarn.nodemanager.container-retry-minimum-interval-ms", 0),
+            kill_delay_s=_seconds(conf, "yarn.nodemanager.sleep-delay-before-sigkill.ms", 0),
+            monitor_interval_s=_seconds(conf, "yarn.nodemanager.resource-monitor.interval-ms", 50),
+            memory_limits=_memory_limits(conf),
             stderr_tail_bytes=conf.get_size_bytes("yarn.nodemanager.container.stderr.tail.bytes", minimum=0),
             delete_delay_s=conf.get_int("yarn.nodemanager.delete.debug-delay-sec", minimum=0),
             log_retain_s=conf.get_int("yarn.nodemanager.log.retain-seconds", minimum=0),
             debug_copies=conf.get_bool("yarn.nodemanager.log-container-debug-info.enabled"),
-            disk_check_interval_s=conf.get_duration_ms("yarn.nodemanager.disk-health-checker.interval-ms", minimum=10)
-            / 1000,
+            disk_check_interval_s=_seconds(conf, "yarn.nodemanager.disk-health-checker.interval-ms", 10),
             disk_max_percent=conf.get_float(
                 "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", minimum=0, maximum=100
             ),
             cache_target_bytes=conf.get_int("yarn.nodemanager.localizer.cache.target-size-mb", minimum=0) * MB,
             localizer_threads=conf.get_int("yarn.nodemanager.localizer.fetch.thread-count", minimum=1, maximum=64),
-            archive_max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
-            archive_max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
+            archive_limits=_archive_limits(conf),
             control_groups=conf.get_bool("yaq.nm.containers.cgroups"),
             batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
-            start_moment_s=conf.get_duration_ms("yaq.nm.containers.start-moment", minimum=0) / 1000,
+            start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
             warm_preload=tuple(conf.get_list("yaq.nm.warm-start.preload")),
-            shuffle_max_connections=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),
-            shuffle_keep_alive=conf.get_bool("mapreduce.shuffle.connection-keep-alive.enable"),
-            shuffle_keep_alive_timeout_s=conf.get_int("mapreduce.shuffle.connection-keep-alive.timeout", minimum=1),
+            shuffle_limits=_shuffle_limits(conf),
             shuffle_index_cache_bytes=conf.get_int("mapreduce.reduce.shuffle.indexcache.mb", minimum=0) * MB,
         )
 
@@ -200,6 +204,33 @@ def _resource(conf: Configuration) -> tuple[Resource, tuple[int, ...]]:
     if gpus:
         further[GPU] = len(gpus)
     return Resource(memory, vcores, further), gpus
+
+
+def _seconds(conf: Configuration, key: str, minimum_ms: int) -> float:
+    return conf.get_duration_ms(key, minimum=minimum_ms) / 1000
+
+
+def _memory_limits(conf: Configuration) -> MemoryLimits:
+    return MemoryLimits(
+        check_physical=conf.get_bool("yarn.nodemanager.pmem-check-enabled"),
+        check_virtual=conf.get_bool("yarn.nodemanager.vmem-check-enabled"),
+        virtual_ratio=conf.get_float("yarn.nodemanager.vmem-pmem-ratio", minimum=1),
+    )
+
+
+def _archive_limits(conf: Configuration) -> ArchiveLimits:
+    return ArchiveLimits(
+        max_bytes=conf.get_size_bytes("yaq.nm.localizer.archive.max-bytes", minimum=1),
+        max_entries=conf.get_int("yaq.nm.localizer.archive.max-entries", minimum=1),
+    )
+
+
+def _shuffle_limits(conf: Configuration) -> ShuffleLimits:
+    return ShuffleLimits(
+        connections_max=conf.get_int("mapreduce.shuffle.max.connections", minimum=0),
+        keep_alive=conf.get_bool("mapreduce.shuffle.connection-keep-alive.enable"),
+        keep_alive_timeout_s=conf.get_int("mapreduce.shuffle.connection-keep-alive.timeout", minimum=1),
+    )
 
 
 def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nm.containers.executor import ProcessSpec, WarmEntry
 from nm.launch.context import BadLaunchContext, LaunchContext
-from nm.launch.environment import NeedsShell, build_environment, expand, resolve
+from nm.launch.environment import Environment, NeedsShell, build_environment, expand, resolve
 from nm.launch.java import add_opens
 from nm.launch.script import launch_script
 from nm.resources.directories import ContainerFolders, make_container_folders
@@ -56,21 +56,7 @@ def prepare(
     `devices`: variables that say which of the node's devices are the container's. Raises OSError, BadLaunchContext.
     """
     variables = {**_node_variables(container_id, user, folders, localization, node), **devices}
-    java_home = launch.environment.get("JAVA_HOME") or node.environment.get("JAVA_HOME")
-    java_options = add_opens(java_home, search_path(launch.environment, node.environment))
-    environment = build_environment(
-        launch.environment,
-        node=variables,
-        admin=node.admin,
-        whitelist=node.whitelist,
-        node_environment=node.environment,
-        log_dir=folders.log_dir,
-        java_options=java_options,
-    )
-    command = [expand(part, log_dir=folders.log_dir, add_opens=java_options) for part in launch.commands]
-    script = launch_script(environment=environment, links=links, command=command, log_dir=folders.log_dir)
-    if "\0" in script:
-        raise BadLaunchContext("the command holds a NUL character")
+    environment, script = _environment_and_script(launch, variables, folders.log_dir, links, node)
     try:
         warm = _warm_entry(launch, resolve(environment), folders.log_dir, node)
     except NeedsShell:
@@ -92,6 +78,28 @@ def prepare(
         environment={**environment.inherited, "CONTAINER_ID": container_id},
         warm=warm,
     )
+
+
+def _environment_and_script(
+    launch: LaunchContext, variables: Mapping[str, str], log_dir: Path, links: Mapping[str, Path], node: NodeIdentity
+) -> tuple[Environment, str]:
+    """Joins what the job, the administrator and the node say. Raises BadLaunchContext."""
+    java_home = launch.environment.get("JAVA_HOME") or node.environment.get("JAVA_HOME")
+    java_options = add_opens(java_home, search_path(launch.environment, node.environment))
+    environment = build_environment(
+        launch.environment,
+        node=variables,
+        admin=node.admin,
+        whitelist=node.whitelist,
+        node_environment=node.environment,
+        log_dir=log_dir,
+        java_options=java_options,
+    )
+    command = [expand(part, log_dir=log_dir, add_opens=java_options) for part in launch.commands]
+    script = launch_script(environment=environment, links=links, command=command, log_dir=log_dir)
+    if "\0" in script:
+        raise BadLaunchContext("the command holds a NUL character")
+    return environment, script
 
 
 def search_path(launch: Mapping[str, str], node: Mapping[str, str]) -> str:

@@ -12,7 +12,6 @@ from nm.merger.process import MergerUnavailable
 from nm.resources.directories import NodeDirectories
 from nm.settings import NodeSettings
 from nm.shuffle.jobs import ShuffleJob, ShuffleJobs, job_id
-from nm.shuffle.limits import ShuffleLimits
 from nm.shuffle.merged.merging import OutputMerging
 from nm.shuffle.outputs import MapOutputs
 from nm.shuffle.server import ShuffleService
@@ -55,9 +54,7 @@ class NodeShuffle:
             settings.shuffle_port,
             jobs=self.jobs,
             outputs=self._outputs,
-            limits=ShuffleLimits(
-                settings.shuffle_max_connections, settings.shuffle_keep_alive, settings.shuffle_keep_alive_timeout_s
-            ),
+            limits=settings.shuffle_limits,
             merging=merging.limits,
         )
         #: None where nothing is merged

@@ -112,17 +112,8 @@ def _run(
     overwrite: bool,
 ) -> Counters:
     count = job_class.reduces if reduces is None else reduces
-    if count < 0:
-        raise JobError(f"{count} reduces: ask for 0 or more")
-    if count:
-        shuffle_codec(conf)  # what cannot be is said before anything starts
-    output_codec(conf)
     target = qualify(output, conf)
-    if overwrite:
-        check_replaceable(conf, output, inputs)
-    else:
-        check_output_absent(get_filesystem(target, conf), target)
-    check_output(conf, output, overwrite=overwrite)
+    _check(inputs, output, target, conf, count, overwrite=overwrite)
     splits = compute_splits(inputs, InputFormat.parse(job_class.input_format), conf)
     phases = [
         _Phase(name, tasks, failures_max_percent(name, conf), notify)
@@ -144,6 +135,22 @@ def _run(
         raise
     result.commit()
     return counters
+
+
+def _check(
+    inputs: Sequence[str], output: str, target: str, conf: Configuration, reduces: int, *, overwrite: bool
+) -> None:
+    """Says before anything starts what cannot be. Raises JobError, StorageError and SubmitError."""
+    if reduces < 0:
+        raise JobError(f"{reduces} reduces: ask for 0 or more")
+    if reduces:
+        shuffle_codec(conf)
+    output_codec(conf)
+    if overwrite:
+        check_replaceable(conf, output, inputs)
+    else:
+        check_output_absent(get_filesystem(target, conf), target)
+    check_output(conf, output, overwrite=overwrite)
 
 
 def _spec(

@@ -72,38 +72,56 @@ def run_in_child(
     gc.freeze()  # a collection in the child would copy the pages of all that is shared
     receiver, sender = os.pipe()
     parent = os.getpid()
-    told: list[int] = []
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-    child = 0
-
-    def tell(number: int, frame: FrameType | None) -> None:
-        told.append(number)
-        if child:
-            os.kill(child, told_with)  # it is not reaped yet, so the number is its own
-
-    # before the fork: where this process has other threads, one of them may take the signal
-    former = signal.signal(signal.SIGTERM, tell)
     try:
-        child = os.fork()
-        if child == 0:
-            os.close(receiver)
-            _run(work, sender, parent, before)
-        if told:
-            os.kill(child, told_with)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        os.close(sender)
-        sender = -1
-        received = _receive(receiver, child)
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        afterwards()
-        return Ended(code, _outcome(received), bool(told))
+        with _handing_on(told_with) as told:
+            told.child = os.fork()
+            if told.child == 0:
+                os.close(receiver)
+                _run(work, sender, parent, told.mask)
+            if told.is_told:
+                os.kill(told.child, told_with)
+            signal.pthread_sigmask(signal.SIG_SETMASK, told.mask)
+            os.close(sender)
+            sender = -1
+            received = _receive(receiver, told.child)
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+            code = os.waitstatus_to_exitcode(os.waitpid(told.child, 0)[1])
+            afterwards()
+            return Ended(code, _outcome(received), told.is_told)
     finally:
-        signal.signal(signal.SIGTERM, former)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(receiver)
         if sender >= 0:
             os.close(sender)
+
+
+@dataclass(slots=True)
+class _Told:
+    """Whether this process was told to end, and which child hears of it."""
+
+    told_with: signal.Signals
+    #: the signals that were blocked before
+    mask: set[int]
+    child: int = 0
+    is_told: bool = False
+
+    def tell(self, number: int, frame: FrameType | None) -> None:
+        self.is_told = True
+        if self.child:
+            os.kill(self.child, self.told_with)  # it is not reaped yet, so the number is its own
+
+
+@contextmanager
+def _handing_on(told_with: signal.Signals) -> Iterator[_Told]:
+    """Blocks SIGTERM, and hands it on to the child from when it is let through. Puts both back at the end."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    told = _Told(told_with, mask)
+    # before the fork: where this process has other threads, one of them may take the signal
+    former = signal.signal(signal.SIGTERM, told.tell)
+    try:
+        yield told
+    finally:
+        signal.signal(signal.SIGTERM, former)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def end_by(number: signal.Signals) -> NoReturn:
