@@ -40,7 +40,7 @@ from rm.nodes.life import Nodes
 from rm.nodes.sizes import read_node_sizes
 from rm.nodes.topology import Topology
 from rm.nodes.tracker import NodeTracker, TrackerSettings
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from rm.security.identities import Identities
 from rm.security.tokens import TokenMint
 from rm.services.admin import AdminService
@@ -85,42 +85,9 @@ class ResourceManager:
         self.started_ms = self._clock.wall_ms()
         self.store = StateStore(settings.state_store)
         state = self.store.load()
-        scheduler_limits = SchedulerLimits(
-            settings.bounds,
-            ask_rows_max=settings.ask_rows_max,
-            decision_log_entries=settings.decision_log_entries,
-            reserve_after_s=settings.reserve_after_s,
-            reservation_s=settings.reservation_s,
-            reserved_share=settings.reserved_share,
-            opportunistic=settings.containers.opportunistic,
-            preemption=settings.preemption.spec,
-            at_asks=settings.queues.at_asks,
-            queueing=settings.queues.spec,
-            job_starvation=settings.queues.job_starvation,
-            masters_yield_after_s=settings.masters_yield_after_s,
-        )
-        queues = read_queues(conf)
-        self.scheduler = Scheduler(queues, scheduler_limits)
-        self.cluster = Cluster(
-            self.scheduler,
-            self._clock,
-            self._perform,
-            allocation_expiry_s=settings.allocation_expiry_s,
-            resource_types=settings.resource_types,
-        )
-        self.record: RecordFile | None = None
-        if settings.scheduler_record is not None:
-            self.record = RecordFile.of(conf, settings.scheduler_record, queues, scheduler_limits)
-            self.cluster.record = self.record.note
-        limits = ApplicationLimits(
-            settings.attempts_max,
-            settings.completed_max,
-            settings.master_expiry_s,
-            self.started_ms,
-            state.epoch,
-            settings.priority_max,
-        )
-        self.applications = Applications(self.cluster, limits)
+        self._recovered = state.applications
+        self._make_cluster()
+        self.applications = Applications(self.cluster, self._application_limits(state.epoch))
         self.store_writes = StoreWrites(self.store, self.applications)
         self.nodes = Nodes(
             self.cluster,
@@ -140,8 +107,35 @@ class ResourceManager:
         self.tokens.task_facts = self.queueing.task_facts
         self.identities = Identities.read(conf, settings, self.store, self.scheduler.facts, self._clock)
         self.access = self.identities.access
-        self._recovered = state.applications
         self._build_services()
+
+    def _make_cluster(self) -> None:
+        """Makes what is decided with, what it is decided of, and what records it."""
+        settings, limits = self.settings, self.settings.scheduler_limits()
+        queues = read_queues(self._conf)
+        self.scheduler = Scheduler(queues, limits)
+        self.cluster = Cluster(
+            self.scheduler,
+            self._clock,
+            self._perform,
+            allocation_expiry_s=settings.allocation_expiry_s,
+            resource_types=settings.resource_types,
+        )
+        self.record: RecordFile | None = None
+        if settings.scheduler_record is not None:
+            self.record = RecordFile.of(self._conf, settings.scheduler_record, queues, limits)
+            self.cluster.record = self.record.note
+
+    def _application_limits(self, epoch: int) -> ApplicationLimits:
+        settings = self.settings
+        return ApplicationLimits(
+            settings.attempts_max,
+            settings.completed_max,
+            settings.master_expiry_s,
+            self.started_ms,
+            epoch,
+            settings.priority_max,
+        )
 
     def _mint(self) -> TokenMint:
         settings = self.settings
@@ -149,9 +143,9 @@ class ResourceManager:
             now=self._clock.now(),
             random=os.urandom,
             rm_identifier=self.started_ms,
-            container_interval_s=settings.container_key_interval_s,
-            nm_interval_s=settings.nm_key_interval_s,
-            amrm_interval_s=settings.amrm_key_interval_s,
+            container_interval_s=settings.key_intervals.container_s,
+            nm_interval_s=settings.key_intervals.nm_s,
+            amrm_interval_s=settings.key_intervals.amrm_s,
             nm_activation_s=_TOKEN_ACTIVATION_FACTOR * settings.node_expiry_s,
             amrm_activation_s=_TOKEN_ACTIVATION_FACTOR * settings.master_expiry_s,
             container_lifetime_s=settings.allocation_expiry_s,
@@ -160,14 +154,24 @@ class ResourceManager:
     def _build_services(self) -> None:
         settings, conf = self.settings, self._conf
         self.servers = Servers.make(settings, server_limits(conf), self.identities, self.tokens.masters)
-        tracker_settings = TrackerSettings(
-            settings.heartbeat_interval_ms,
-            self.started_ms,
-            settings.bounds.minimum,
-        )
         self.retention = LogRetention.of(conf, self.cluster)
         self.left_overs = LeftOvers(conf, self.cluster, LeftOverSettings.read(conf))
         logs = LogStatuses(is_enabled=settings.log_aggregation, timeout_ms=settings.log_status_timeout_ms)
+        self.preemption = PreemptionMonitor(self.cluster, settings.preemption)
+        self._build_node_services(logs)
+        self._build_master_services()
+        self._build_administration()
+        #: its web address is known when the web server listens
+        self.reports = Reports(
+            self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled, self.silent_masters
+        )
+        self.applications.page_url = self.reports.page_url
+        self._register_methods()
+        self.launcher: MasterLauncher | None = None
+        self.web: RmWeb | None = None
+
+    def _build_node_services(self, logs: LogStatuses) -> None:
+        settings = self.settings
         self.decommission = Decommission(
             self.nodes,
             settings.hosts,
@@ -175,11 +179,18 @@ class ResourceManager:
             timeout_s=settings.drain_timeout_s,
             untracked_s=settings.untracked_s,
         )
-        self.preemption = PreemptionMonitor(self.cluster, settings.preemption)
+        tracker_settings = TrackerSettings(
+            settings.heartbeat_interval_ms,
+            self.started_ms,
+            settings.bounds.minimum,
+        )
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
         self.cluster.carry_out = Carrier(self.cluster, self.applications, self.updates, self.preemption).carry_out
+
+    def _build_master_services(self) -> None:
+        settings = self.settings
         placement = PlacementRequests(self.cluster, settings.placement)
         self.masters = ApplicationMasterService(
             self.cluster,
@@ -191,6 +202,15 @@ class ResourceManager:
             self.queueing,
         )
         self.applications.on_attempt_over = self.masters.forget
+        self.silent_masters = SilentMasters(
+            self.cluster,
+            self.applications.masters,
+            heartbeat_s=settings.heartbeat_interval_ms / 1000,
+            node_expiry_s=settings.node_expiry_s,
+        )
+
+    def _build_administration(self) -> None:
+        conf = self._conf
         self.admin = AdminService(
             self.cluster,
             self.nodes,
@@ -203,20 +223,6 @@ class ResourceManager:
             access=self.access,
             live=LiveSettings(conf, self.identities, self.applications),
         )
-        self.silent_masters = SilentMasters(
-            self.cluster,
-            self.applications.masters,
-            heartbeat_s=settings.heartbeat_interval_ms / 1000,
-            node_expiry_s=settings.node_expiry_s,
-        )
-        #: its web address is known when the web server listens
-        self.reports = Reports(
-            self.cluster, "", settings.cluster_id, logs, lambda: self.preemption.is_enabled, self.silent_masters
-        )
-        self.applications.page_url = self.reports.page_url
-        self._register_methods()
-        self.launcher: MasterLauncher | None = None
-        self.web: RmWeb | None = None
 
     def _register_methods(self) -> None:
         client = ClientService(

@@ -51,19 +51,19 @@ class Servers:
         return cls(
             client=server(
                 "client service",
-                settings.client_address,
+                settings.addresses.client,
                 ApplicationClientProtocol.NAME,
                 tokens=identities.delegations,
             ),
-            tracker=server("node tracker", settings.tracker_address, ResourceTracker.NAME),
+            tracker=server("node tracker", settings.addresses.tracker, ResourceTracker.NAME),
             admin=server(
                 "administration",
-                settings.admin_address,
+                settings.addresses.admin,
                 ResourceManagerAdministrationProtocol.NAME,
             ),
             masters=server(
                 "application master service",
-                settings.scheduler_address,
+                settings.addresses.scheduler,
                 ApplicationMasterProtocol.NAME,
                 DistributedSchedulingAMProtocol.NAME,
                 tokens=master_tokens,
@@ -77,10 +77,10 @@ class Servers:
     def ready_line(self, settings: RmSettings, web_port: int) -> str:
         """Return where others connect to, once all of them listen."""
         at = {
-            "client": (settings.client_address, self.client.port),
-            "scheduler": (settings.scheduler_address, self.masters.port),
-            "tracker": (settings.tracker_address, self.tracker.port),
-            "admin": (settings.admin_address, self.admin.port),
+            "client": (settings.addresses.client, self.client.port),
+            "scheduler": (settings.addresses.scheduler, self.masters.port),
+            "tracker": (settings.addresses.tracker, self.tracker.port),
+            "admin": (settings.addresses.admin, self.admin.port),
             "web": ((settings.web.address_host, 0), web_port),
         }
         return " ".join(["ResourceManager ready", *(f"{what}={host}:{port}" for what, ((host, _), port) in at.items())])

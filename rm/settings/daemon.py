@@ -11,6 +11,7 @@ from rm.applications.tags import TagLimits
 from rm.node_queues.orderings import check_names
 from rm.nodes.hosts import HostLists, read_host_lists
 from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
+from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.services.placement import PlacementSettings
 from rm.settings.containers import ContainerSettings
@@ -28,12 +29,27 @@ _SCHEDULER_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capa
 
 
 @dataclass(frozen=True, slots=True)
+class RmAddresses:
+    """Host and port of each RPC server."""
+
+    client: tuple[str, int]
+    scheduler: tuple[str, int]
+    tracker: tuple[str, int]
+    admin: tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIntervals:
+    """How often the keys that tokens are signed with are made anew, s."""
+
+    container_s: float
+    nm_s: float
+    amrm_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RmSettings:
-    #: host and port of the RPC servers
-    client_address: tuple[str, int]
-    scheduler_address: tuple[str, int]
-    tracker_address: tuple[str, int]
-    admin_address: tuple[str, int]
+    addresses: RmAddresses
     web: RmWebSettings
     #: listen here instead of on the addresses' own hosts; empty: on those
     bind_host: str
@@ -52,9 +68,7 @@ class RmSettings:
     node_expiry_s: float
     master_expiry_s: float
     allocation_expiry_s: float
-    container_key_interval_s: float
-    nm_key_interval_s: float
-    amrm_key_interval_s: float
+    key_intervals: KeyIntervals
     #: masters started at a time
     launches_max: int
     launch_timeout_s: float
@@ -92,19 +106,9 @@ class RmSettings:
     @classmethod
     def read(cls, conf: Configuration) -> "RmSettings":
         """Raises ConfigError, which names key, value, file and line."""
-        scheduler_class = conf.get("yarn.resourcemanager.scheduler.class", _SCHEDULER_CLASS)
-        if scheduler_class != _SCHEDULER_CLASS:
-            raise conf.error("yarn.resourcemanager.scheduler.class", "not supported", f"set it to {_SCHEDULER_CLASS}")
-
-        def seconds(key: str) -> float:
-            return conf.get_duration_ms(key, minimum=1) / 1000
-
-        store = (conf.get("yaq.rm.state-store.path") or "").strip()
+        _check_scheduler_class(conf)
         return cls(
-            client_address=conf.get_address("yarn.resourcemanager.address"),
-            scheduler_address=conf.get_address("yarn.resourcemanager.scheduler.address"),
-            tracker_address=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
-            admin_address=conf.get_address("yarn.resourcemanager.admin.address"),
+            addresses=_addresses(conf),
             web=_web(conf),
             bind_host=(conf.get("yarn.resourcemanager.bind-host") or "").strip(),
             cluster_id=(conf.get("yarn.resourcemanager.cluster-id") or "").strip(),
@@ -114,24 +118,19 @@ class RmSettings:
             attempts_max=conf.get_int("yarn.resourcemanager.am.max-attempts", minimum=1),
             completed_max=conf.get_int("yarn.resourcemanager.max-completed-applications", minimum=0),
             priority_max=conf.get_int("yarn.cluster.max-application-priority"),
-            tag_limits=TagLimits(
-                conf.get_int("yarn.resourcemanager.application.max-tags", minimum=0),
-                conf.get_int("yarn.resourcemanager.application.max-tag.length", minimum=1),
-            ),
+            tag_limits=_tag_limits(conf),
             heartbeat_interval_ms=conf.get_duration_ms(
                 "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1
             ),
-            node_expiry_s=seconds("yarn.nm.liveness-monitor.expiry-interval-ms"),
-            master_expiry_s=seconds("yarn.am.liveness-monitor.expiry-interval-ms"),
-            allocation_expiry_s=seconds("yarn.resourcemanager.rm.container-allocation.expiry-interval-ms"),
-            container_key_interval_s=seconds("yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs"),
-            nm_key_interval_s=seconds("yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs"),
-            amrm_key_interval_s=seconds("yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
+            node_expiry_s=_seconds(conf, "yarn.nm.liveness-monitor.expiry-interval-ms"),
+            master_expiry_s=_seconds(conf, "yarn.am.liveness-monitor.expiry-interval-ms"),
+            allocation_expiry_s=_seconds(conf, "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms"),
+            key_intervals=_key_intervals(conf),
             launches_max=conf.get_int("yarn.resourcemanager.amlauncher.thread-count", minimum=1),
-            launch_timeout_s=seconds("yaq.rm.launch.timeout-ms"),
-            state_store=None if store in ("", "memory") else Path(store),
-            reserve_after_s=seconds("yaq.rm.scheduler.reserve-after-ms"),
-            reservation_s=seconds("yaq.rm.scheduler.reservation-ms"),
+            launch_timeout_s=_seconds(conf, "yaq.rm.launch.timeout-ms"),
+            state_store=_state_store(conf),
+            reserve_after_s=_seconds(conf, "yaq.rm.scheduler.reserve-after-ms"),
+            reservation_s=_seconds(conf, "yaq.rm.scheduler.reservation-ms"),
             reserved_share=conf.get_float("yaq.rm.scheduler.reserved-share", minimum=0.0, maximum=1.0),
             ask_rows_max=conf.get_int("yaq.rm.scheduler.resource-requests-max", minimum=1),
             containers=ContainerSettings.read(conf),
@@ -139,11 +138,7 @@ class RmSettings:
             scheduler_record=Path(record) if (record := conf.get("yaq.rm.scheduler.record")) else None,
             log_aggregation=conf.get_bool("yarn.log-aggregation-enable"),
             log_status_timeout_ms=conf.get_duration_ms("yarn.log-aggregation-status.time-out.ms", minimum=0),
-            delegation=DelegationLimits(
-                conf.get_duration_ms("yarn.resourcemanager.delegation.key.update-interval", minimum=1),
-                conf.get_duration_ms("yarn.resourcemanager.delegation.token.renew-interval", minimum=1),
-                conf.get_duration_ms("yarn.resourcemanager.delegation.token.max-lifetime", minimum=1),
-            ),
+            delegation=_delegation(conf),
             acls=conf.get_bool("yarn.acl.enable"),
             administrators=conf.get("yarn.admin.acl") or "",
             only_viewable=conf.get_bool("yarn.webapp.filter-entity-list-by-user"),
@@ -153,11 +148,75 @@ class RmSettings:
             queues=QueueSettings.read(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
-            untracked_s=seconds("yarn.resourcemanager.node-removal-untracked.timeout-ms"),
+            untracked_s=_seconds(conf, "yarn.resourcemanager.node-removal-untracked.timeout-ms"),
         )
 
     def listen_host(self, address: tuple[str, int]) -> str:
         return self.bind_host or address[0]
+
+    def scheduler_limits(self) -> SchedulerLimits:
+        """Gathers what the scheduler is told of these."""
+        return SchedulerLimits(
+            self.bounds,
+            ask_rows_max=self.ask_rows_max,
+            decision_log_entries=self.decision_log_entries,
+            reserve_after_s=self.reserve_after_s,
+            reservation_s=self.reservation_s,
+            reserved_share=self.reserved_share,
+            opportunistic=self.containers.opportunistic,
+            preemption=self.preemption.spec,
+            at_asks=self.queues.at_asks,
+            queueing=self.queues.spec,
+            job_starvation=self.queues.job_starvation,
+            masters_yield_after_s=self.masters_yield_after_s,
+        )
+
+
+def _check_scheduler_class(conf: Configuration) -> None:
+    key = "yarn.resourcemanager.scheduler.class"
+    if conf.get(key, _SCHEDULER_CLASS) != _SCHEDULER_CLASS:
+        raise conf.error(key, "not supported", f"set it to {_SCHEDULER_CLASS}")
+
+
+def _seconds(conf: Configuration, key: str) -> float:
+    return conf.get_duration_ms(key, minimum=1) / 1000
+
+
+def _addresses(conf: Configuration) -> RmAddresses:
+    return RmAddresses(
+        client=conf.get_address("yarn.resourcemanager.address"),
+        scheduler=conf.get_address("yarn.resourcemanager.scheduler.address"),
+        tracker=conf.get_address("yarn.resourcemanager.resource-tracker.address"),
+        admin=conf.get_address("yarn.resourcemanager.admin.address"),
+    )
+
+
+def _tag_limits(conf: Configuration) -> TagLimits:
+    return TagLimits(
+        conf.get_int("yarn.resourcemanager.application.max-tags", minimum=0),
+        conf.get_int("yarn.resourcemanager.application.max-tag.length", minimum=1),
+    )
+
+
+def _key_intervals(conf: Configuration) -> KeyIntervals:
+    return KeyIntervals(
+        container_s=_seconds(conf, "yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs"),
+        nm_s=_seconds(conf, "yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs"),
+        amrm_s=_seconds(conf, "yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs"),
+    )
+
+
+def _state_store(conf: Configuration) -> Path | None:
+    store = (conf.get("yaq.rm.state-store.path") or "").strip()
+    return None if store in ("", "memory") else Path(store)
+
+
+def _delegation(conf: Configuration) -> DelegationLimits:
+    return DelegationLimits(
+        conf.get_duration_ms("yarn.resourcemanager.delegation.key.update-interval", minimum=1),
+        conf.get_duration_ms("yarn.resourcemanager.delegation.token.renew-interval", minimum=1),
+        conf.get_duration_ms("yarn.resourcemanager.delegation.token.max-lifetime", minimum=1),
+    )
 
 
 def _web(conf: Configuration) -> RmWebSettings:

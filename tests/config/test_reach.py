@@ -50,7 +50,7 @@ def test_a_node_that_a_distant_resource_manager_could_not_reach_does_not_start()
 
 def test_a_resource_manager_serves_its_own_machine_and_the_proxy_for_masters_too() -> None:
     settings = RmSettings.read(conf())
-    hosts = {settings.listen_host(address) for address in (settings.client_address, settings.tracker_address)}
+    hosts = {settings.listen_host(address) for address in (settings.addresses.client, settings.addresses.tracker)}
     assert hosts | {settings.web.host} == {"127.0.0.1"}
     assert settings.administrators == ""
     assert conf().get_address("yarn.nodemanager.amrmproxy.address") == ("127.0.0.1", 8049)
