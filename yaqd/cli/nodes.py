@@ -1,12 +1,15 @@
 """`yaq node`: the cluster's nodes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_json, print_table, shortened_error
 from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.client.rm_client import NodeReport
 
 #: of what a node says of its health, so that the last words of one bad folder are still there
 _HEALTH_CHARS = 300
@@ -41,45 +44,44 @@ def list_nodes(conf: Configuration, show_all: bool, as_json: bool) -> None:
     nodes.sort(key=lambda found: (found.id.host, found.id.port))
     silent = _silent(conf)
     if as_json:
-        print_json(
-            [
-                {
-                    "id": str(n.id),
-                    "state": n.state.name,
-                    "silent_s": silent.get(str(n.id)),
-                    "http_address": n.http_address,
-                    "rack": n.rack,
-                    "containers": n.containers,
-                    "waiting": n.waiting,
-                    "used_mb": n.used.memory_mb,
-                    "memory_mb": n.capability.memory_mb,
-                    "used_vcores": n.used.vcores,
-                    "vcores": n.capability.vcores,
-                    "further": {
-                        name: {"used": n.used.extras.get(name, 0), "total": amount}
-                        for name, amount in n.capability.extras.items()
-                    },
-                    "health": n.health,
-                }
-                for n in nodes
-            ]
-        )
+        print_json([_facts(one, silent.get(str(one.id))) for one in nodes])
         return
-    rows = [
-        (
-            n.id,
-            _state(n.state.name, silent.get(str(n.id))),
-            n.http_address,
-            f"{n.containers - n.waiting} run, {n.waiting} wait" if n.waiting else n.containers,
-            f"{n.used.memory_mb}/{n.capability.memory_mb}",
-            f"{n.used.vcores}/{n.capability.vcores}",
-            ", ".join(f"{name} {n.used.extras.get(name, 0)}/{most}" for name, most in n.capability.extras.items()),
-            shortened_error(n.health, _HEALTH_CHARS),
-        )
-        for n in nodes
-    ]
+    rows = [_row(one, silent.get(str(one.id))) for one in nodes]
     headings = ("node", "state", "web", "containers", "memory MB", "vcores", "further", "health")
     print_table(headings, rows, empty="no nodes are there")
+
+
+def _facts(node: "NodeReport", silent_s: float | None) -> dict[str, object]:
+    used, most = node.used, node.capability
+    return {
+        "id": str(node.id),
+        "state": node.state.name,
+        "silent_s": silent_s,
+        "http_address": node.http_address,
+        "rack": node.rack,
+        "containers": node.containers,
+        "waiting": node.waiting,
+        "used_mb": used.memory_mb,
+        "memory_mb": most.memory_mb,
+        "used_vcores": used.vcores,
+        "vcores": most.vcores,
+        "further": {name: {"used": used.extras.get(name, 0), "total": amount} for name, amount in most.extras.items()},
+        "health": node.health,
+    }
+
+
+def _row(node: "NodeReport", silent_s: float | None) -> tuple[object, ...]:
+    used, most = node.used, node.capability
+    return (
+        node.id,
+        _state(node.state.name, silent_s),
+        node.http_address,
+        f"{node.containers - node.waiting} run, {node.waiting} wait" if node.waiting else node.containers,
+        f"{used.memory_mb}/{most.memory_mb}",
+        f"{used.vcores}/{most.vcores}",
+        ", ".join(f"{name} {used.extras.get(name, 0)}/{amount}" for name, amount in most.extras.items()),
+        shortened_error(node.health, _HEALTH_CHARS),
+    )
 
 
 @node.command("drain")

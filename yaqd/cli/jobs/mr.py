@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from yaqd.mapreduce import Job
+    from tez_adapter.client.follow import SubmittedJob
+    from tez_adapter.client.submit import Attachments
+    from yaqd.cli.jobs.streaming_options import StreamingOptions
+    from yaqd.mapreduce import Counters, Job
 
 _inputs = click.option(
     "--input", "inputs", multiple=True, required=True, metavar="PATH", help="File, folder or pattern; may be repeated."
@@ -164,10 +167,16 @@ def streaming(ctx: click.Context) -> None:
     for key, option in options.named_by.items():
         conf = conf.with_overrides({key: options.defines[key]}, source=option)
 
-    from tez_adapter.client.submit import Attachments, submit_streaming
     from yaqd.cli.applications.following import follow
 
-    job = submit_streaming(
+    job = _submit_streaming(conf, options)
+    ctx.exit(follow(job, wait=not options.is_background, as_json=options.as_json, is_quiet=options.is_quiet))
+
+
+def _submit_streaming(conf: Configuration, options: "StreamingOptions") -> "SubmittedJob":
+    from tez_adapter.client.submit import Attachments, submit_streaming
+
+    return submit_streaming(
         conf,
         inputs=options.inputs,
         output=options.output,
@@ -182,8 +191,6 @@ def streaming(ctx: click.Context) -> None:
         notify=_note,
         overwrite=options.overwrite,
     )
-    wait = not options.is_background
-    ctx.exit(follow(job, wait=wait, as_json=options.as_json, is_quiet=options.is_quiet))
 
 
 def _seeded(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -234,35 +241,58 @@ def local(
       yaq mr local examples/wordcount.py --input README.md --output counts
     """
     from tez_adapter.client.job_keys import refuse_keys
-    from tez_adapter.client.local import run_local
     from tez_adapter.client.submit import Attachments
-    from tez_adapter.tasks.local_tasks import LocalTasks
-    from tez_adapter.tasks.scripts import check_script
-    from yaqd.cli.applications.following import local_progress, show_counters
-    from yaqd.mapreduce import JobError
+    from yaqd.cli.applications.following import show_counters
 
     refuse_keys(conf, is_streaming=False)
     attachments = Attachments(words(files), words(py_files), words(archives))
+    count = _reduce_count(conf, reduces)
+    if count is not None and count < 0:
+        raise CommandError(f"--reduces {count}: ask for 0 or more")
+    counters = _run_here(
+        conf, script, inputs, output, count, attachments, overwrite=overwrite, as_json=as_json, is_quiet=quiet
+    )
+    if as_json:
+        print_json({"state": "SUCCEEDED", "output": output, "counters": counters.to_json()})
+    elif not quiet:
+        show_counters(counters.to_json())
+
+
+def _run_here(
+    conf: Configuration,
+    script: str,
+    inputs: tuple[str, ...],
+    output: str,
+    reduces: int | None,
+    attachments: "Attachments",
+    *,
+    overwrite: bool,
+    as_json: bool,
+    is_quiet: bool,
+) -> "Counters":
+    """Loads the script and runs its tasks. Raises CommandError for a task that fails."""
+    from tez_adapter.client.local import run_local
+    from tez_adapter.tasks.local_tasks import LocalTasks
+    from tez_adapter.tasks.scripts import check_script
+    from yaqd.cli.applications.following import local_progress
+    from yaqd.mapreduce import JobError
 
     def load(before: "Callable[[Path], None]") -> "tuple[type[Job], dict[str, Any]]":
         checked = check_script(conf, script, None, attachments.py_files, attachments.files, before=before)
         return checked.job_class, checked.params
 
-    count = _reduce_count(conf, reduces)
-    if count is not None and count < 0:
-        raise CommandError(f"--reduces {count}: ask for 0 or more")
-    progress = local_progress(is_quiet=as_json or quiet)
+    progress = local_progress(is_quiet=as_json or is_quiet)
     with LocalTasks(load, conf, prints_aside=as_json) as tasks:
         checked = check_script(conf, script, None, attachments.py_files, attachments.files)
         for note in checked.notes:
             _note(note)
         try:
-            counters = run_local(
+            return run_local(
                 checked.job_class,
                 inputs,
                 output,
                 conf,
-                count,
+                reduces,
                 checked.params,
                 tasks=tasks,
                 attachments=attachments,
@@ -272,10 +302,6 @@ def local(
             )
         except JobError as error:
             raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
-    if as_json:
-        print_json({"state": "SUCCEEDED", "output": output, "counters": counters.to_json()})
-    elif not quiet:
-        show_counters(counters.to_json())
 
 
 def _note(line: str) -> None:

@@ -1,11 +1,16 @@
 """`yaq run`: a command line in N containers."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option, terms_options, with_conf
 from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.client.follow import SubmittedJob
 
 
 @click.command("run", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -67,11 +72,7 @@ def run(
     """
     if show_logs and no_wait:
         raise CommandError("--logs is printed at the end, and --no-wait does not wait for it: leave one of them out")
-    from functools import partial
-
     from tez_adapter.client.submit import Attachments, submit_command
-    from yaqd.cli.applications.following import follow
-    from yaqd.cli.applications.logs import Choice, print_logs, read_logs
     from yaqd.cli.options import assignments, words
 
     job = submit_command(
@@ -87,9 +88,21 @@ def run(
         nodes=words(nodes),
         resources=assignments("--resource", resources),
     )
+    ctx.exit(_follow(conf, job, wait=not no_wait, show_logs=show_logs, as_json=as_json, is_quiet=quiet))
+
+
+def _follow(
+    conf: Configuration, job: "SubmittedJob", *, wait: bool, show_logs: bool, as_json: bool, is_quiet: bool
+) -> int:
+    """Returns the exit code."""
+    from functools import partial
+
+    from yaqd.cli.applications.following import follow
+    from yaqd.cli.applications.logs import Choice, print_logs, read_logs
+
     choice = Choice(files=("stdout", "stderr"), only_tasks=True)
     logs = partial(read_logs, conf, job.application_id, choice) if show_logs else None
-    code = follow(job, wait=not no_wait, as_json=as_json, logs=logs, is_quiet=quiet)
+    code = follow(job, wait=wait, as_json=as_json, logs=logs, is_quiet=is_quiet)
     if show_logs and not as_json:
         print_logs(conf, job.application_id, choice)
-    ctx.exit(code)
+    return code

@@ -164,6 +164,13 @@ def _apply(options: StreamingOptions, name: str, value: str) -> None:
             _define(options, name, "mapred.partitioner.class", value)
         case "-fs":
             _define(options, name, "fs.defaultFS", value)
+        case _:
+            _set_flag(options, name)
+
+
+def _set_flag(options: StreamingOptions, name: str) -> None:
+    """Takes the options without a value; those about Hadoop's own messages say nothing here."""
+    match name:
         case "-background":
             options.is_background = True
         case "-overwrite":

@@ -130,25 +130,14 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     """
     import time
 
-    from riffle_merger.format.merged import NAME_BYTES_MAX, is_safe_name
     from riffle_merger.merger.errors import MergeError
     from riffle_merger.merger.files import survey
     from riffle_merger.merger.merge import READERS, MergeOrder, buffers_for, check_map_ids
     from riffle_merger.merger.merge import merge as merge_outputs
     from riffle_merger.merger.pool import BufferPool
 
-    if not is_safe_name(name):
-        raise CommandError(
-            f'--name "{name}": give up to {NAME_BYTES_MAX} bytes of printable characters without /, not . at the front'
-        )
-    taken = folder / "riffle" / f"{name}.out"
-    if any(found.exists() for found in (taken, taken.with_name(f"{taken.name}.index"))):
-        raise CommandError(f"{taken} or its index is there already: remove both, or give another name with --name")
+    _check_name(folder, name)
     chosen, without_index = (maps, []) if maps else _outputs_of(folder)
-    if without_index:
-        click.echo(f"yaq: {len(without_index)} without an index left out: {', '.join(without_index)}", err=True)
-    if not chosen:
-        raise CommandError(f"no map output in {folder}/output: FOLDER is an application's folder on a node")
     try:
         check_map_ids(chosen)
         pool = BufferPool(memory << 20)
@@ -171,23 +160,48 @@ def merge(folder: Path, maps: tuple[str, ...], name: str, memory: int, as_json: 
     }
     if as_json:
         print_json(facts)
-        return
+    else:
+        _show_merged(facts)
+
+
+def _check_name(folder: Path, name: str) -> None:
+    """Raises CommandError where no merged file can have this name."""
+    from riffle_merger.format.merged import NAME_BYTES_MAX, is_safe_name
+
+    if not is_safe_name(name):
+        raise CommandError(
+            f'--name "{name}": give up to {NAME_BYTES_MAX} bytes of printable characters without /, not . at the front'
+        )
+    taken = folder / "riffle" / f"{name}.out"
+    if any(found.exists() for found in (taken, taken.with_name(f"{taken.name}.index"))):
+        raise CommandError(f"{taken} or its index is there already: remove both, or give another name with --name")
+
+
+def _show_merged(facts: dict[str, Any]) -> None:
     print_fields(
         [
             *((name, facts[name]) for name in ("file", "maps", "partitions")),
-            ("size", size(merged.bytes)),
-            ("requests", f"{merged.reads} reads, {merged.writes} writes"),
+            ("size", size(facts["bytes"])),
+            ("requests", f"{facts['reads']} reads, {facts['writes']} writes"),
             ("took", duration(facts["ms"])),
         ]
     )
 
 
 def _outputs_of(folder: Path) -> tuple[tuple[str, ...], list[str]]:
-    """Names of the map attempts with an output, and of those whose output has no index."""
+    """Names the map attempts with an output, and those whose output has no index, and tells of the latter.
+
+    Raises CommandError where there is none of the former.
+    """
     outputs = folder / "output"
     whole = sorted(path.parent.name for path in outputs.glob("*/file.out.index"))
     there = {path.parent.name for path in outputs.glob("*/file.out")}
-    return tuple(whole), sorted(there - set(whole))
+    without_index = sorted(there - set(whole))
+    if without_index:
+        click.echo(f"yaq: {len(without_index)} without an index left out: {', '.join(without_index)}", err=True)
+    if not whole:
+        raise CommandError(f"no map output in {folder}/output: FOLDER is an application's folder on a node")
+    return tuple(whole), without_index
 
 
 riffle.add_command(inspect)
