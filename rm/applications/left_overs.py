@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 _CHILD: Final = (sys.executable, "-m", "tez_adapter.client.sweeping")
 #: of our jobs; stock MapReduce says the second too, and its folders are left alone
-_TYPES: Final = ("YAQ", "MAPREDUCE")
+_TYPES: Final = ("YAQ", "MAPREDUCE", "TRAINING")
 #: in one go; more are left for the next
 _JOBS_MAX: Final = 1000
 

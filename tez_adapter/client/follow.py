@@ -22,6 +22,7 @@ from yaqd.config import Configuration
 from yaqd.ipc import NO_RETRY, BlockingRpcClient, RemoteException, RpcError
 from yaqd.model import ApplicationId, FinalApplicationStatus, YarnApplicationState
 from yaqd.proto import job_pb2 as pb
+from yaqd.proto.protocols import Method, Req, Resp
 from yaqd.storage import StorageError
 
 log = logging.getLogger(__name__)
@@ -148,14 +149,21 @@ class SubmittedJob:
         return self._attempts
 
     def _ask(self, report: ApplicationReport, with_counters: bool) -> pb.GetJobStatusResponse | None:
+        try:
+            return self.ask(JobClientProtocol.getJobStatus, pb.GetJobStatusRequest(with_counters=with_counters), report)
+        except RemoteException:
+            self._forget_manager()  # not one of ours
+            return None
+
+    def ask(self, method: Method[Req, Resp], request: Req, report: ApplicationReport | None = None) -> Resp | None:
+        """Ask the job manager; return None where there is none at present. Raises RemoteException, its refusal."""
+        report = report or self.report()
         if report.state is not YarnApplicationState.RUNNING or not report.rpc_port:
             return None
         try:
-            return self._manager_at(report).call(
-                JobClientProtocol.getJobStatus, pb.GetJobStatusRequest(with_counters=with_counters)
-            )
-        except (RpcError, RemoteException):
-            # between two attempts, already leaving, or not one of ours
+            return self._manager_at(report).call(method, request)
+        except RpcError:
+            # between two attempts, or already leaving
             self._forget_manager()
             return None
 

@@ -7,16 +7,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.client.follow import SubmittedJob
-from tez_adapter.client.staging import SubmitError
+from tez_adapter.client.staging import STAGING_KEY, SubmitError
 from tez_adapter.client.submission import Attachments, Draft, Request, submit
-from tez_adapter.jobspec import JobKind, Training
+from tez_adapter.jobspec import BadJobSpec, JobKind, Training, job_id_of
+from tez_adapter.protocol import JobClientProtocol
+from tez_adapter.training.keeper import read_job
 from tez_adapter.training.settings import DRIVER_MEMORY_KEY, DRIVER_VCORES_KEY, WORKER_MEMORY_KEY
 from yaqd.config import Configuration
+from yaqd.config.catalogue import documentation
 from yaqd.mapreduce.loading import split_script
 from yaqd.mapreduce.params import parse_params
 from yaqd.ml.loading import is_iterative, load_iterative
+from yaqd.model import ApplicationId
+from yaqd.proto import job_training_pb2 as pb
+from yaqd.storage import PathNotFound, qualify
 
 CURVES: Final = ("auto", "sublinear", "superlinear")
+APPLICATION_TYPE: Final = "TRAINING"
 #: more are a slip of the hand
 _CORES_MAX: Final = 1_000_000
 
@@ -77,8 +84,52 @@ def submit_training(
         "training": terms,
         "tasks": 1,
     }
-    request = Request(conf, name or program.name or Path(program.path).stem, queue, attachments, environment or {})
+    name = name or program.name or Path(program.path).stem
+    request = Request(conf, name, queue, attachments, environment or {}, application_type=APPLICATION_TYPE)
     return submit(Draft(request, JobKind.TRAINING, fields, scripts=(program.path,)))
+
+
+def folder_of(conf: Configuration, user: str, application_id: ApplicationId) -> str:
+    """Return where a user's job leaves its checkpoints, curve and model."""
+    return f"{qualify(conf.require(STAGING_KEY), conf)}/{user}/.training/{job_id_of(application_id)}"
+
+
+def stop_training(job: SubmittedJob) -> bool:
+    """Have a job end with its next report and a checkpoint; return False where it does not run. Raises
+    RemoteException."""
+    return job.ask(JobClientProtocol.stopTraining, pb.StopTrainingRequest()) is not None
+
+
+def resume_training(
+    conf: Configuration, user: str, application_id: ApplicationId, *, queue: str = "default"
+) -> SubmittedJob:
+    """Submit a job anew that has ended; it goes on from its last checkpoint. Raises SubmitError, StorageError, and what
+    a submission raises."""
+    folder = folder_of(conf, user, application_id)
+    try:
+        spec = read_job(conf, folder)
+    except (PathNotFound, BadJobSpec) as error:
+        raise SubmitError(f"{application_id} cannot be resumed: {error}") from None
+    terms = replace(spec.training or Training(), resumes=spec.job_id)
+    own = {key: value for key, value in spec.conf.items() if _is_of_the_job(key)}
+    conf = conf.with_overrides(own, source=spec.job_id)
+    files = {resource.name: f"{resource.uri}#{resource.name}" for resource in spec.resources}
+    scripts = [files.pop(spec.script)]
+    py_files = [files.pop(name) for name in spec.py_files if name in files]
+    attachments = Attachments(files=list(files.values()), py_files=py_files)
+    request = Request(conf, spec.name, queue, attachments, spec.environment, application_type=APPLICATION_TYPE)
+    fields: dict[str, Any] = {
+        "script": spec.script,
+        "class_name": spec.class_name,
+        "training": terms,
+        "tasks": 1,
+    }
+    return submit(Draft(request, JobKind.TRAINING, fields, scripts=scripts))
+
+
+def _is_of_the_job(key: str) -> bool:
+    """Not of the cluster, which may be another one by now."""
+    return documentation(key) is None or key.startswith(("yaq.ml.", "yaq.job.", "mapreduce.job."))
 
 
 def check_terms(terms: Training) -> None:

@@ -56,6 +56,9 @@ class JobManagerChannel:
         self._points: deque[_Point] = deque(maxlen=_POINTS_MAX)
         self._reports = self._sent = 0
         self._wants_checkpoint = False
+        #: the user has stopped the job, and the program has been told
+        self.is_told_to_stop = False
+        self._is_stopped = False
         #: made and not sent yet
         self._checkpoint: tuple[int, bytes] | None = None
         self._client: BlockingRpcClient | None = None
@@ -73,6 +76,7 @@ class JobManagerChannel:
         self._points.append((iteration, loss, metrics, time.time()))
         self._reports += 1
         said = self._said
+        self.is_told_to_stop = self._is_stopped
         if not said.stop and self._is_reached(iteration, loss):
             said = self._said = Said(said.cores, stop=True)
         if checkpoint is not None and (self._wants_checkpoint or said.stop):
@@ -145,6 +149,7 @@ class JobManagerChannel:
         said = self._said
         if response.cores != said.cores or response.stop > said.stop:
             self._said = Said(response.cores, stop=said.stop or response.stop)
+        self._is_stopped = self._is_stopped or response.stop
         self._wants_checkpoint = response.wants_checkpoint and self._checkpoint is None
 
 

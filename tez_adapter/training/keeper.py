@@ -8,18 +8,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tez_adapter.background import in_background
-from tez_adapter.jobspec import JobSpec
+from tez_adapter.jobspec import JOB_FILE, JobResource, JobSpec
 from tez_adapter.training.curve import Curve
 from tez_adapter.training.settings import TrainingSettings, training_folder
 from yaqd.config import Configuration
 from yaqd.ipc.tasks import TaskSet
-from yaqd.storage import PathNotFound, StorageError, get_filesystem
+from yaqd.storage import StorageError, get_filesystem
 from yaqd.storage.checkpoints import Checkpoint, CheckpointFolder
-from yaqd.storage.paths import name_of, parent_of
+from yaqd.storage.paths import parent_of
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ _COST_SHARE: Final = 0.05
 _SCRIPT, _CURVE, _EVALUATIONS, _VERSIONS = "program", "curve", "evaluations", "versions"
 MODEL_FILE: Final = "model"
 CURVE_FILE: Final = "curve.jsonl"
+#: what the job was submitted with, and its files, for one that resumes it
+FILES_FOLDER: Final = "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,24 @@ class Keeper:
                     lines += (f"{job_id}: {error}",)
         return None, lines
 
+    def keep_job(self) -> None:
+        """Write what the job was submitted with, as its staging folder goes with it. Blocking."""
+        try:
+            kept = tuple(self._kept(resource) for resource in self._spec.resources if resource.name != JOB_FILE)
+            self._write(JOB_FILE, replace(self._spec, resources=kept).dump())
+        except StorageError as error:
+            self._note(f"the job cannot be resumed once it has ended: {error}")
+
+    def _kept(self, resource: JobResource) -> JobResource:
+        """Those of a folder that goes with its job are copied."""
+        if not resource.uri.startswith((self._spec.staging, parent_of(self.folder))):
+            return resource
+        path = f"{self.folder}/{FILES_FOLDER}/{resource.name}"
+        if not resource.uri.endswith(path):
+            source = get_filesystem(resource.uri, self._conf)
+            self._write(f"{FILES_FOLDER}/{resource.name}", b"".join(source.open_range(resource.uri, 0)))
+        return replace(resource, uri=path)
+
     def _checkpoints(self, folder: str) -> CheckpointFolder:
         bytes_max = self._settings.checkpoint_bytes_max
         return CheckpointFolder(get_filesystem(folder, self._conf), folder, bytes_max=bytes_max)
@@ -183,9 +203,7 @@ def read_curve(conf: Configuration, folder: str) -> Curve:
     return Curve.parse(b"".join(get_filesystem(path, conf).open_range(path, 0)))
 
 
-def trained_jobs(conf: Configuration, folder: str) -> list[str]:
-    """Return the ids of jobs that left something in the folder above theirs. Blocking."""
-    try:
-        return [name_of(entry.path) for entry in get_filesystem(folder, conf).list(folder) if entry.is_dir]
-    except PathNotFound:
-        return []
+def read_job(conf: Configuration, folder: str) -> JobSpec:
+    """Return what a job was submitted with. Blocking. Raises StorageError, BadJobSpec."""
+    path = f"{folder}/{JOB_FILE}"
+    return JobSpec.parse(b"".join(get_filesystem(path, conf).open_range(path, 0)))

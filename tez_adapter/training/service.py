@@ -7,8 +7,10 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future
 from typing import Any, Final
 
+from tez_adapter.background import in_background
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
@@ -68,6 +70,8 @@ class TrainingService:
         #: workers that have asked for work, by what they call themselves
         self._workers: dict[str, AttemptId] = {}
         self._steps: Steps | None = None
+        #: what a job that resumes this one needs is being copied
+        self._keeping: Future[None] | None = None
         self._loaded = asyncio.get_running_loop().create_task(self._load())
         for method, handler in self._of_tasks():
             server.register(method, _for_tasks(handler))
@@ -91,6 +95,7 @@ class TrainingService:
 
     async def _load(self) -> None:
         saved = await self._keeper.load()
+        self._keeping = in_background(self._keeper.keep_job)
         if saved is not None:
             self._curve = saved.curve
             self._program = None if saved.program is None else (saved.iteration, saved.program)
@@ -262,7 +267,9 @@ class TrainingService:
 
     async def end(self) -> None:
         """Wait for what is being written. What the job leaves is written by `leave`."""
-        self._loaded.cancel()
+        await asyncio.wait((self._loaded,))
+        if self._keeping is not None:
+            await asyncio.wrap_future(self._keeping)
         await self._keeper.written()
 
     def leave(self) -> None:

@@ -49,7 +49,7 @@ def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
     set_channel(channel)
     try:
         if terms.partitions:
-            _drive(attempt, at, terms, begun)
+            _drive(attempt, at, terms, begun, channel)
         else:
             _run_script(attempt, at, terms)
     finally:
@@ -83,7 +83,17 @@ def _job(attempt: TaskAttempt, at: Workplace, terms: Training) -> IterativeJob:
     return job_class(params, seed=terms.seed, data=terms.data, iterations=terms.iterations)
 
 
-def _drive(attempt: TaskAttempt, at: Workplace, terms: Training, begun: pb.TrainingBeginResponse) -> None:
+class _Stopped(BaseException):
+    """The user has stopped the job, and its program goes on."""
+
+
+def _drive(
+    attempt: TaskAttempt,
+    at: Workplace,
+    terms: Training,
+    begun: pb.TrainingBeginResponse,
+    channel: JobManagerChannel,
+) -> None:
     job = _job(attempt, at, terms)
     # of the first state that is evaluated
     first = begun.checkpoint_iteration + 1 if begun.HasField("checkpoint") and not terms.by_run else 0
@@ -91,6 +101,8 @@ def _drive(attempt: TaskAttempt, at: Workplace, terms: Training, begun: pb.Train
 
     def evaluate(state: bytes) -> list[bytes]:
         nonlocal calls
+        if channel.is_told_to_stop:
+            raise _Stopped
         request = pb.EvaluateRequest(attempt=attempt.ref, iteration=first + calls, state=state, wait_ms=_WAIT_MS)
         again = pb.EvaluateRequest(attempt=attempt.ref, iteration=first + calls, wait_ms=_WAIT_MS)
         calls += 1
@@ -99,7 +111,10 @@ def _drive(attempt: TaskAttempt, at: Workplace, terms: Training, begun: pb.Train
             answer = _call(at, request if answer.wants_state else again)
         return list(answer.partials)
 
-    state = drive(job, evaluate)
+    try:
+        state = drive(job, evaluate)
+    except _Stopped:
+        return
     trained = pb.TrainedRequest(attempt=attempt.ref, iteration=first + calls, state=state)
     at.client.call(TrainingProtocol.trained, trained, idempotent=True)
 

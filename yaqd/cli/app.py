@@ -9,6 +9,7 @@ _COMMANDS = {
     "cluster": Lazy("yaqd.cli.cluster", "cluster", "Keep a small cluster running on this machine."),
     "mr": Lazy("yaqd.cli.jobs.mr", "mr", "Run MapReduce jobs: Python classes or streaming programs."),
     "run": Lazy("yaqd.cli.jobs.run", "run", "Run any command in N containers."),
+    "ml": Lazy("yaqd.cli.ml.group", "ml", "Train models: iterations, losses, cores by what they buy."),
     "app": Lazy("yaqd.cli.applications.commands", "app", "List applications, look at one, end it, read its logs."),
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
     "top": Lazy("yaqd.cli.top", "top", "Watch the nodes: what runs, what waits and for how long, how busy they are."),

@@ -368,7 +368,7 @@ def _kill(conf: Configuration, rm: "RmClient", report: "ApplicationReport") -> N
     from tez_adapter.client.follow import SubmittedJob
 
     application_id = report.id
-    if report.type in ("YAQ", "MAPREDUCE"):
+    if report.type in ("YAQ", "MAPREDUCE", "TRAINING"):
         SubmittedJob(conf, application_id).kill()
         return
     deadline = time.monotonic() + _KILL_TIMEOUT_S

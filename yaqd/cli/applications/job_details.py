@@ -38,7 +38,7 @@ def job_details(conf: Configuration, report: "ApplicationReport") -> dict[str, A
             return _from_history(read_history(conf, report.id), report)
         except (NoHistory, StorageError):
             return {}
-    if report.rpc_port == 0 or report.type not in ("YAQ", "MAPREDUCE"):
+    if report.rpc_port == 0 or report.type not in ("YAQ", "MAPREDUCE", "TRAINING"):
         return {}
     status = SubmittedJob(conf, report.id).status(report, with_counters=True)
     return {

@@ -1,0 +1,1 @@
+"""`yaq ml`: models that are trained on a cluster, or here."""

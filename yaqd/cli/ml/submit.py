@@ -1,0 +1,183 @@
+"""`yaq ml submit`, `stop` and `resume`."""
+
+from pathlib import Path
+
+import click
+
+from yaqd.cli.applications.known import known_application
+from yaqd.cli.ended import clears_up
+from yaqd.cli.exits import CommandError
+from yaqd.cli.options import FiniteFloat, json_option, quiet_option, terms_options, with_conf, words
+from yaqd.cli.output import print_json
+from yaqd.cli.shell.completing import all_applications, open_applications
+from yaqd.config import Configuration
+
+_no_wait = click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
+
+
+@click.command("submit", context_settings={"allow_interspersed_args": True})
+@click.argument("script", metavar="SCRIPT[:CLASS]")
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS...]")
+@click.option(
+    "--class",
+    "curve",
+    type=click.Choice(("auto", "sublinear", "superlinear")),
+    default="auto",
+    show_default=True,
+    help="How the loss falls: gradient descent is sublinear; L-BFGS, Newton and EM are superlinear.",
+)
+@click.option("--target", type=FiniteFloat(), metavar="LOSS", help="End the job when its loss is there.")
+@click.option("--weight", type=FiniteFloat(min=0, min_open=True), default=1.0, show_default=True,
+              help="Of its loss beside other jobs'.")  # fmt: skip
+@click.option("--min-cores", type=FiniteFloat(min=0), default=0.0, show_default=True, help="It gets no less.")
+@click.option("--max-cores", type=FiniteFloat(min=0, min_open=True), metavar="N",
+              help="It gets no more [default: one for each partition; 1 for a program].")  # fmt: skip
+@click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="After which the job ends.")
+@click.option("--data", multiple=True, metavar="PATHS", help="Files that the partitions are dealt, in order; commas.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is random in the job.")
+@click.option("--memory", "memory_mb", type=click.IntRange(min=1), metavar="MB", help="Of each worker, or the program.")
+@click.option("--files", multiple=True, metavar="PATHS", help="Files for the containers: PATH or PATH#NAME, commas.")
+@click.option("--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise.")
+@click.option("--env", "environment", multiple=True, metavar="NAME=VALUE", help="Environment of the program.")
+@click.option("--queue", help="Queue to submit to.")
+@click.option("--name", help="Name of the job [default: its class's, or the script's].")
+@_no_wait
+@quiet_option
+@json_option
+@clears_up
+@with_conf
+@terms_options
+@click.pass_context
+def submit(
+    ctx: click.Context,
+    conf: Configuration,
+    script: str,
+    arguments: tuple[str, ...],
+    curve: str,
+    target: float | None,
+    weight: float,
+    min_cores: float,
+    max_cores: float | None,
+    iterations: int | None,
+    data: tuple[str, ...],
+    seed: int,
+    memory_mb: int | None,
+    files: tuple[str, ...],
+    py_files: tuple[str, ...],
+    environment: tuple[str, ...],
+    queue: str | None,
+    name: str | None,
+    no_wait: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Train a model on the cluster: with a class derived from yaqd.ml.IterativeJob in workers, or with any program
+    that calls yaqd.ml.report in one container. -D NAME=VALUE also sets the class's own options.
+
+    \b
+    Example:
+      yaq ml submit train.py --max-cores 8 --class sublinear -D rate=0.1
+      yaq ml submit fit.py --max-cores 2 --target 0.05 -- --depth 3
+    """
+    from tez_adapter.client.submit import Attachments
+    from tez_adapter.client.training import look_at, submit_training
+    from tez_adapter.jobspec import Training
+    from yaqd.cli.applications.following import follow
+    from yaqd.cli.options import assignments
+
+    terms = Training(
+        curve=curve,
+        target=target,
+        weight=weight,
+        min_cores=min_cores,
+        max_cores=max_cores if max_cores is not None else max(min_cores, float(look_at(conf, script).partitions or 1)),
+        iterations=iterations or 0,
+        data=tuple(_whole(path) for path in words(data)),
+        seed=seed,
+        arguments=arguments,
+    )
+    job = submit_training(
+        conf,
+        script,
+        terms,
+        memory_mb=memory_mb,
+        attachments=Attachments(words(files), words(py_files)),
+        environment=assignments("--env", environment),
+        queue=queue or conf.require("mapreduce.job.queuename"),
+        name=name,
+    )
+    ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
+
+
+def _whole(path: str) -> str:
+    """Return a path that says the same in a container. Raises CommandError."""
+    if "://" in path:
+        return path
+    if not Path(path).exists():
+        raise CommandError(f"--data {path}: no such file or folder")
+    return str(Path(path).resolve())
+
+
+@click.command("stop")
+@click.argument("applications", nargs=-1, required=True, metavar="APPLICATION...", shell_complete=open_applications)
+@json_option
+@with_conf
+def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
+    """End training jobs after the iteration that they are in. Each leaves a checkpoint, from which `yaq ml resume` goes
+    on. A program that does not heed it goes on; `yaq app kill` ends it.
+
+    \b
+    Example:
+      yaq ml stop application_1700000000000_0001
+    """
+    from tez_adapter.client.follow import SubmittedJob
+    from tez_adapter.client.training import stop_training
+
+    told = {}
+    for text in applications:
+        job = SubmittedJob(conf, known_application(conf, text))
+        try:
+            told[str(job.application_id)] = stop_training(job)
+        finally:
+            job.close()
+    if as_json:
+        print_json(told)
+        return
+    for application_id, is_told in told.items():
+        click.echo(f"{application_id} {'ends with its next report' if is_told else 'is not running: nothing to stop'}")
+
+
+@click.command("resume")
+@click.argument("application", shell_complete=all_applications)
+@click.option("--queue", help="Queue to submit to.")
+@_no_wait
+@quiet_option
+@json_option
+@clears_up
+@with_conf
+@click.pass_context
+def resume(
+    ctx: click.Context,
+    conf: Configuration,
+    application: str,
+    queue: str | None,
+    no_wait: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Submit a training job of yours again that has ended; it goes on from its last checkpoint.
+
+    \b
+    Example:
+      yaq ml resume application_1700000000000_0001
+    """
+    from tez_adapter.client.training import resume_training
+    from yaqd.cli.applications.following import follow
+    from yaqd.cli.applications.known import parse_application_id
+    from yaqd.cli.client import rm_client
+
+    application_id = parse_application_id(application)
+    with rm_client(conf) as rm:
+        user = rm.user
+    job = resume_training(conf, user, application_id, queue=queue or conf.require("mapreduce.job.queuename"))
+    ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))

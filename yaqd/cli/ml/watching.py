@@ -1,0 +1,194 @@
+"""`yaq ml list` and `yaq ml watch`: losses in the terminal."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.applications.known import known_application
+from yaqd.cli.ended import EndedBySignal, clears_up
+from yaqd.cli.ml.charts import chart, spark
+from yaqd.cli.options import FiniteFloat, json_option, with_conf
+from yaqd.cli.output import duration, print_json, print_table, shortened
+from yaqd.cli.shell.completing import all_applications
+from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.client.rm_client import ApplicationReport
+    from tez_adapter.client.training_view import TrainingView
+
+_HEADINGS = ("application", "name", "state", "iteration", "loss", "normalized", "cores", "workers", "time", "curve")
+_SPARK = 20
+_CHART_ROWS = 12
+_CHART_COLUMNS = 72
+
+
+@click.command("list")
+@click.option("--all", "show_all", is_flag=True, help="Also those that have ended.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many, the latest.")
+@json_option
+@with_conf
+def list_jobs(conf: Configuration, show_all: bool, limit: int, as_json: bool) -> None:
+    """List training jobs: how far they are, their loss, their cores.
+
+    `normalized` is 1 at the first loss and 0 at the least so far.
+
+    \b
+    Example:
+      yaq ml list --all
+    """
+    views = _looks(conf, _reports(conf, show_all=show_all)[:limit])
+    if as_json:
+        print_json([_as_dict(view) for view in views])
+    else:
+        print_table(_HEADINGS, [_row(view) for view in views], empty="no training jobs: yaq ml submit starts one")
+
+
+@click.command("watch")
+@click.argument("application", required=False, shell_complete=all_applications)
+@click.option("--interval", type=FiniteFloat(min=0.2), default=1.0, show_default=True, help="Seconds.")
+@click.option("--once", is_flag=True, help="Print it once and end, as it does where the output is no terminal.")
+@json_option
+@clears_up
+@with_conf
+def watch(conf: Configuration, application: str | None, interval: float, once: bool, as_json: bool) -> None:
+    """Watch a training job's loss fall, or those of all that run. --json prints all points of the curves once.
+
+    \b
+    Example:
+      yaq ml watch application_1700000000000_0001
+    """
+    from tez_adapter.client.training_view import TrainingWatch
+    from yaqd.cli.client import rm_client
+
+    with rm_client(conf) as rm:
+        reports = [rm.report(known_application(conf, application))] if application else _reports(conf, show_all=False)
+    watches = [TrainingWatch(conf, report) for report in reports]
+    try:
+        if as_json:
+            views = [each.look() for each in watches]
+            print_json([_as_dict(view) | {"curve": [point.as_json() for point in view.points]} for view in views])
+        elif once or not sys.stdout.isatty():
+            click.echo(_page([each.look() for each in watches]))
+        else:
+            _live(watches, interval)
+    finally:
+        for each in watches:
+            each.close()
+
+
+def _live(watches: "list[Any]", interval: float) -> None:
+    """Until all have ended, or it is interrupted; `rich` is imported only here."""
+    from rich.live import Live
+    from rich.text import Text
+
+    try:
+        with Live(auto_refresh=False) as live:
+            while True:
+                views = [each.look() for each in watches]
+                live.update(Text(_page(views), no_wrap=True), refresh=True)
+                if all(view.report.state.is_final for view in views):
+                    return
+                time.sleep(interval)
+    except EndedBySignal:
+        raise
+    except KeyboardInterrupt:
+        return
+
+
+def _page(views: "list[TrainingView]") -> str:
+    """One job as a chart, several as lines."""
+    if not views:
+        return "no training job runs"
+    if len(views) > 1:
+        width = max(len(shortened(view.report.name, 30)) for view in views)
+        return "\n".join(
+            f"{shortened(view.report.name, 30):<{width}}  {spark(_losses(view), _CHART_COLUMNS)}  {_now(view)}"
+            for view in views
+        )
+    (view,) = views
+    losses = [(p.iteration, p.loss) for p in view.points if p.loss is not None]
+    drawn = chart(losses, _CHART_COLUMNS, _CHART_ROWS)
+    return "\n".join([f"{view.report.id} {view.report.name} {view.report.state.name}", *drawn, _now(view)])
+
+
+def _now(view: "TrainingView") -> str:
+    parts = []
+    if view.iteration is not None:
+        of = f"/{view.iterations_expected}" if view.iterations_expected else ""
+        parts.append(f"iteration {view.iteration}{of}")
+    if view.loss is not None:
+        parts.append(f"loss {view.loss:.6g}")
+    if view.cores is not None:
+        parts.append(f"{view.cores:g} cores")
+    if view.workers:
+        parts.append(f"{view.workers} workers")
+    return ", ".join(parts) or "no report yet"
+
+
+def _reports(conf: Configuration, *, show_all: bool) -> "list[ApplicationReport]":
+    """Training jobs, the latest first."""
+    from tez_adapter.client.training import APPLICATION_TYPE
+    from yaqd.cli.client import rm_client
+    from yaqd.model import YarnApplicationState
+
+    states = () if show_all else [state for state in YarnApplicationState if not state.is_final]
+    with rm_client(conf) as rm:
+        found = [report for report in rm.applications(states=states) if report.type == APPLICATION_TYPE]
+    return sorted(found, key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
+
+
+def _looks(conf: Configuration, reports: "list[ApplicationReport]") -> "list[TrainingView]":
+    from tez_adapter.client.training_view import TrainingWatch
+
+    views = []
+    for report in reports:
+        looking = TrainingWatch(conf, report)
+        try:
+            views.append(looking.look(report))
+        finally:
+            looking.close()
+    return views
+
+
+def _losses(view: "TrainingView") -> list[float]:
+    return [point.loss for point in view.points if point.loss is not None]
+
+
+def _row(view: "TrainingView") -> tuple[object, ...]:
+    report = view.report
+    end_ms = report.finish_ms or time.time() * 1000
+    return (
+        report.id,
+        shortened(report.name, 24),
+        report.state.name,
+        _or_dash(view.iteration),
+        "-" if view.loss is None else f"{view.loss:.6g}",
+        "-" if view.normalized is None else f"{view.normalized:.3f}",
+        "-" if view.cores is None else f"{view.cores:g}",
+        _or_dash(view.workers),
+        duration(end_ms - report.start_ms) if report.start_ms else "-",
+        spark(_losses(view), _SPARK),
+    )
+
+
+def _or_dash(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _as_dict(view: "TrainingView") -> dict[str, Any]:
+    return {
+        "application_id": str(view.report.id),
+        "name": view.report.name,
+        "user": view.report.user,
+        "state": view.report.state.name,
+        "iteration": view.iteration,
+        "iterations_expected": view.iterations_expected,
+        "loss": view.loss,
+        "normalized": view.normalized,
+        "cores": view.cores,
+        "workers": view.workers,
+        "partitions": view.partitions,
+        "checkpoint_iteration": view.checkpoint_iteration,
+    }
