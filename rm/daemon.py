@@ -355,6 +355,7 @@ class ResourceManager:
             self.nodes.check_silence,
             self.decommission.forget_untracked,
             self.preemption.check,
+            self.tracker.cores.check,
             self.applications.check_expiry,
             self.updates.check_expiry,
             self.tokens.roll,

@@ -106,6 +106,11 @@ class RmNode:
         self.resized = False
         #: what it was told about its queue since it registered; None: nothing
         self.queue_told: Told | None = None
+        #: what it was told of applications' cores, in thousandths, since it registered
+        self.cores_told: dict[ApplicationId, int | None] = {}
+        #: of the machine, as it said when it registered, and since when it counts processor time, epoch ms
+        self.processors = 1
+        self.counts_since_ms = 0
         #: reports of its queue that could not be
         self.queue_lies = 0
         #: how busy it is
@@ -160,6 +165,7 @@ class RmNode:
         self.updates.clear()
         self.resized = False
         self.queue_told = None
+        self.cores_told = {}
 
     def utilization(self) -> common.ResourceUtilization | None:
         return self.status.node_utilization if self.status.HasField("node_utilization") else None

@@ -14,6 +14,7 @@ from typing import Final
 from rm.cluster import Cluster
 from rm.logs.status import LogStatuses
 from rm.node_queues.rebalancing import Rebalancer
+from rm.nodes.cores import ApplicationCores
 from rm.nodes.decommission import Decommission
 from rm.nodes.life import Nodes, Registration
 from rm.nodes.node import RmNode
@@ -25,6 +26,7 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as pb
 from yaqd.proto.protocols import ResourceTracker
+from yaqd.proto.words import CORES
 from yaqd.security import RollingKeys
 
 log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ _HOST: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_.:%\[\]-]{1,255}\Z", re.ASCII)
 #: of a heartbeat as it came; a usual one is far smaller
 _REMEMBERED_BYTES_MAX: Final = 64 << 10
 #: extensions that this ResourceManager understands
-CAPABILITIES: Final = ("yaq-1", "yaq-queue")
+CAPABILITIES: Final = ("yaq-1", "yaq-queue", CORES)
 #: said beside them where virtual cores are scheduled: without, no container must wait on its node for cores
 COUNTS_VCORES: Final = "counts-vcores"
 #: what clients are told this daemon is; a stock NodeManager may compare it with a minimum
@@ -68,6 +70,8 @@ class NodeTracker:
         self._tokens = tokens
         self._logs = logs
         self.settings = settings
+        #: of applications whose cores are decided
+        self.cores = ApplicationCores(cluster)
         #: shortens queues; set by the daemon where proxies fill them
         self.rebalancer: Rebalancer | None = None
 
@@ -94,6 +98,7 @@ class NodeTracker:
             )
         await self._nodes.topology.resolve(said.node_id.host)
         node = self._nodes.register(said)
+        self.cores.registered(node, request.yaq_capabilities)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
         self._decommission.joined(node, address)
         response = pb.RegisterNodeManagerResponse(
@@ -154,6 +159,7 @@ class NodeTracker:
                 return node.last_response
             return self._resync(f"Too far behind rm response id:{node.response_id} nm response id:{status.response_id}")
         self._nodes.beat(node, status)
+        self.cores.reported(node, status)
         if request.ByteSize() > _REMEMBERED_BYTES_MAX:
             node.status = _remembered(status)
         self._note_logs(node.id, request.log_aggregation_reports_for_apps)
@@ -192,6 +198,7 @@ class NodeTracker:
             self._give_orders(node, response)
         if self._nodes.queueing is not None:
             self._nodes.queueing.put_orders(node, response)
+        self.cores.put_orders(node, response)
         tokens = self._tokens
         if tokens.container_keys.next is not None or tokens.nm_keys.next is not None:
             self._show_next_keys(request, response)

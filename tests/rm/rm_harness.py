@@ -74,6 +74,9 @@ class FakeNode:
         self.container_key: server.MasterKey | None = None
         self.refusal = ""
         self.registration: server.RegisterNodeManagerResponse | None = None
+        #: with the word "cores": what it says of its machine, and since when it counts
+        self.processors: int | None = None
+        self.counts_since_ms: int | None = None
 
     @property
     def id(self) -> NodeId:
@@ -122,6 +125,9 @@ class FakeNode:
             request.yaq_capabilities.understands.extend(capabilities)
         if queue_max is not None:
             request.yaq_capabilities.queue_max = queue_max
+        if self.processors is not None and self.counts_since_ms is not None:
+            request.yaq_capabilities.processors = self.processors
+            request.yaq_capabilities.counts_since_ms = self.counts_since_ms
         response = await self.tracker.call(ResourceTracker.registerNodeManager, request)
         self.registration = response
         self.response_id = 0

@@ -159,14 +159,16 @@ class NMContainerStatus(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., container_state: _Optional[_Union[_yarn_common_pb2.ContainerState, str]] = ..., resource: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., diagnostics: _Optional[str] = ..., container_exit_status: _Optional[int] = ..., creation_time: _Optional[int] = ..., nodeLabelExpression: _Optional[str] = ..., version: _Optional[int] = ..., executionType: _Optional[_Union[_yarn_common_pb2.ExecutionType, str]] = ..., allocation_request_id: _Optional[int] = ..., allocation_tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeCapabilities(_message.Message):
-    __slots__ = ("understands", "queue_max", "processors")
+    __slots__ = ("understands", "queue_max", "processors", "counts_since_ms")
     UNDERSTANDS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_MAX_FIELD_NUMBER: _ClassVar[int]
     PROCESSORS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_SINCE_MS_FIELD_NUMBER: _ClassVar[int]
     understands: _containers.RepeatedScalarFieldContainer[str]
     queue_max: int
     processors: int
-    def __init__(self, understands: _Optional[_Iterable[str]] = ..., queue_max: _Optional[int] = ..., processors: _Optional[int] = ...) -> None: ...
+    counts_since_ms: int
+    def __init__(self, understands: _Optional[_Iterable[str]] = ..., queue_max: _Optional[int] = ..., processors: _Optional[int] = ..., counts_since_ms: _Optional[int] = ...) -> None: ...
 
 class RegisterNodeManagerRequest(_message.Message):
     __slots__ = ("node_id", "http_port", "resource", "nm_version", "container_statuses", "runningApplications", "nodeLabels", "physicalResource", "log_aggregation_reports_for_apps", "nodeAttributes", "nodeStatus", "yaq_capabilities")

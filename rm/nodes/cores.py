@@ -1,0 +1,204 @@
+"""Cores of applications at nodes: what nodes say that each has used, and how many each may use there.
+
+Nothing of it is known or told of an application before somebody sets its cores. What a node says is its own total, so
+that an answer that was lost or repeated counts nothing twice. No node can say more than its processors could have done.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from rm.applications.records import Application
+from rm.cluster import Cluster
+from rm.nodes.node import RmNode
+from yaqd.model import ApplicationId, NodeId
+from yaqd.proto import yarn_server_pb2 as server
+from yaqd.proto.training import MILLI_MAX, cpu_totals, put_apps_cores
+from yaqd.proto.words import CORES
+
+log = logging.getLogger(__name__)
+
+#: what a node is believed to have at most
+_PROCESSORS_MAX: Final = 4096
+#: what a node has not said for so long it may say at once, and what clocks and the wire may differ by, s
+_SILENT_MOST_S: Final = 600.0
+_DIFFER_S: Final = 2.0
+#: how long shares stay as they are while containers come and go, s
+_SHARES_S: Final = 0.25
+
+
+def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]) -> dict[NodeId, int]:
+    """Divide a number of cores among nodes by their weights, none of them with more than its most.
+
+    All in thousandths; the parts make up the whole, or the sum of the most where that is less.
+    """
+    shares: dict[NodeId, int] = {}
+    open_nodes, left = dict(weights), milli
+    while True:
+        total = sum(open_nodes.values())
+        full = [node for node, weight in open_nodes.items() if left * weight >= most[node] * total]
+        if not full:
+            break
+        for node in full:
+            shares[node] = most[node]
+            del open_nodes[node]
+        left = max(0, left - sum(most[node] for node in full))
+    for node, weight in open_nodes.items():  # what is rounded goes to those that come later
+        share = left * weight // total
+        shares[node], left, total = share, left - share, total - weight
+    return shares
+
+
+class _AtNode:
+    """One application's time at one node."""
+
+    __slots__ = ("_at", "_left_ms", "_life_ms", "_processors", "_said_ms")
+
+    def __init__(self, node: RmNode, now: float, age_s: float) -> None:
+        self._processors = node.processors
+        self._life_ms, self._said_ms = node.counts_since_ms, 0
+        #: what it may have used by now
+        self._at, self._left_ms = now, 1000 * (age_s + _DIFFER_S) * node.processors
+
+    def take(self, node: RmNode, said_ms: int, now: float) -> tuple[float, bool]:
+        """Take in what the node says; returns what is new of it, ms, and whether it is less than was said."""
+        most_ms = 1000 * _SILENT_MOST_S * self._processors
+        grown_ms = self._left_ms + 1000 * max(0.0, now - self._at) * self._processors
+        self._at, self._left_ms = now, min(grown_ms, max(most_ms, self._left_ms))
+        is_same = node.counts_since_ms == self._life_ms and said_ms >= self._said_ms
+        new_ms = said_ms - self._said_ms if is_same else said_ms
+        self._life_ms, self._said_ms = node.counts_since_ms, said_ms
+        accepted_ms = min(float(new_ms), self._left_ms)
+        self._left_ms -= accepted_ms
+        return accepted_ms, accepted_ms < new_ms
+
+
+class _Bounded:
+    """One application whose cores somebody has set."""
+
+    __slots__ = ("at_nodes", "milli", "shares", "shares_at", "total_ms")
+
+    def __init__(self) -> None:
+        self.milli: int | None = None
+        self.total_ms = 0.0
+        self.at_nodes: dict[NodeId, _AtNode] = {}
+        #: as they were computed last, and when
+        self.shares: dict[NodeId, int | None] = {}
+        self.shares_at: float | None = None
+
+
+class ApplicationCores:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._applications: dict[ApplicationId, _Bounded] = {}
+        self._liars: set[NodeId] = set()
+
+    # ---- what the scheduler's owner of training jobs asks and orders
+
+    def set_cores(self, app_id: ApplicationId, milli: int | None) -> bool:
+        """Let an application's containers, its masters aside, use so many thousandths of a core, all nodes together.
+
+        None: as many as they can; what they use is counted. Nodes hear of it at their next heartbeats. Returns False,
+        and changes nothing, where there is no such application or it is over.
+        """
+        app = self._cluster.applications.get(app_id)
+        if app is None or app.is_over:
+            self.forget(app_id)
+            return False
+        bounded = self._applications.setdefault(app_id, _Bounded())
+        milli = None if milli is None else min(max(0, milli), MILLI_MAX)
+        if milli != bounded.milli:
+            bounded.milli, bounded.shares_at = milli, None
+        return True
+
+    def forget(self, app_id: ApplicationId) -> None:
+        """Stop bounding and counting it."""
+        self._applications.pop(app_id, None)
+
+    def cpu_s(self, app_id: ApplicationId) -> float | None:
+        """Return the processor time, s, that its containers have used, as nodes say. None: its cores were never set."""
+        bounded = self._applications.get(app_id)
+        return None if bounded is None else bounded.total_ms / 1000
+
+    def shares(self, app_id: ApplicationId) -> Mapping[NodeId, int | None]:
+        """Return how many thousandths of a core it may use at each node that it has containers on."""
+        bounded, app = self._applications.get(app_id), self._cluster.applications.get(app_id)
+        return {} if bounded is None or app is None else self._shares(bounded, app)
+
+    def unaware_nodes(self, app_id: ApplicationId) -> list[NodeId]:
+        """Return the nodes it has containers on that hold nobody to anything."""
+        nodes = self._cluster.nodes
+        return [node_id for node_id in self.shares(app_id) if not _is_aware(nodes.get(node_id))]
+
+    def check(self, now: float) -> None:
+        """Forget what is over."""
+        for app_id in list(self._applications):
+            app = self._cluster.applications.get(app_id)
+            if app is None or app.is_over:
+                self.forget(app_id)
+
+    # ---- the conversation with nodes
+
+    def registered(self, node: RmNode, said: server.NodeCapabilities) -> None:
+        """Take in what a node says of its processors; what it was told is void."""
+        node.processors = min(said.processors if said.processors > 0 else max(1, node.total.vcores), _PROCESSORS_MAX)
+        node.counts_since_ms = said.counts_since_ms
+        node.cores_told = {}
+
+    def reported(self, node: RmNode, status: server.NodeStatus) -> None:
+        """Take in what a node says that applications have used."""
+        if not status.yaq_cpu or not _is_aware(node):
+            return
+        now, wall_ms = self._cluster.clock.now(), self._cluster.clock.wall_ms()
+        for app_id, said_ms in cpu_totals(status.yaq_cpu).items():
+            bounded, app = self._applications.get(app_id), self._cluster.applications.get(app_id)
+            if bounded is None or app is None or node.id not in app.nodes:
+                continue
+            at = bounded.at_nodes.get(node.id)
+            if at is None:
+                age_s = max(0, wall_ms - app.submitted_ms) / 1000
+                at = bounded.at_nodes[node.id] = _AtNode(node, now, age_s)
+            new_ms, is_absurd = at.take(node, said_ms, now)
+            bounded.total_ms += new_ms
+            if is_absurd and node.id not in self._liars:
+                self._liars.add(node.id)
+                log.warning(
+                    "node %s: says that %s has used %d ms, which its %d processors cannot have done; it is bounded",
+                    *(node.id, app_id, said_ms, node.processors),
+                )
+
+    def put_orders(self, node: RmNode, response: server.NodeHeartbeatResponse) -> None:
+        """Tell a node what has changed for it."""
+        if not _is_aware(node) or not (self._applications or node.cores_told):
+            return
+        wanted: dict[ApplicationId, int | None] = {}
+        for app_id in node.applications & self._applications.keys():
+            shares = self.shares(app_id)
+            if node.id in shares:
+                wanted[app_id] = shares[node.id]
+        if wanted != node.cores_told:
+            node.cores_told = wanted
+            put_apps_cores(response.yaq_cores, wanted)
+
+    def _shares(self, bounded: _Bounded, app: Application) -> dict[NodeId, int | None]:
+        now = self._cluster.clock.now()
+        if bounded.shares_at is None or now - bounded.shares_at >= _SHARES_S:
+            bounded.shares_at = now
+            weights: dict[NodeId, int] = {}
+            for container in app.attempt.containers.values() if app.attempt is not None else ():
+                vcores = max(1, container.allocation.resource.vcores)
+                weights[container.node_id] = weights.get(container.node_id, 0) + vcores
+            if bounded.milli is None:
+                bounded.shares = dict.fromkeys(weights)
+            else:
+                bounded.shares = dict(divide(bounded.milli, weights, self._most(weights)))
+        return bounded.shares
+
+    def _most(self, weights: Mapping[NodeId, int]) -> dict[NodeId, int]:
+        """Return what each node's processors are, in thousandths."""
+        nodes = self._cluster.nodes
+        return {node_id: 1000 * (node.processors if (node := nodes.get(node_id)) else 1) for node_id in weights}
+
+
+def _is_aware(node: RmNode | None) -> bool:
+    return node is not None and CORES in node.capabilities
