@@ -7,6 +7,7 @@ import getpass
 import logging
 import os
 import struct
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -41,6 +42,8 @@ from nm.services import NodeServices
 from nm.settings import NodeSettings, node_environment
 from nm.shuffle.node import NodeShuffle
 from nm.shuffle.settings import MergingSettings
+from nm.throttle.start import make_throttle
+from nm.throttle.words import CoresWords
 from nm.warm.client import ForkerClient
 from yaqd.config import Configuration
 from yaqd.config.reach import reach_line
@@ -105,11 +108,13 @@ class NodeManager:
             threads=self._io,
             owns_process=self._owns_process,
         )
+        self._throttle = await make_throttle(settings, self.runtime, self._io, self._undo)
         self._make_heartbeat()
         if self.logs is not None:
             self.logs.start()
             self.logs.resume(self._leftover_logs)
-        for work in (self._monitor.run(), self._disks.run(), self._beat()):
+        throttled = () if self._throttle is None else (self._throttle.run(),)
+        for work in (self._monitor.run(), self._disks.run(), self._beat(), *throttled):
             self._tasks.start(work)
         self._undo.push_async_callback(self._stop_tasks)
 
@@ -246,6 +251,7 @@ class NodeManager:
                 ),
                 shutdown=self.end,
             ),
+            cores=CoresWords(self._throttle, processors=os.cpu_count() or 1, started_ms=int(time.time() * 1000)),
         )
         refreshing = Refreshing(
             self._conf,

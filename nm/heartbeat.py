@@ -18,6 +18,7 @@ from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
 from nm.node_queue_wire import NodeQueueCommands, queue_pb, wait_ms
 from nm.registration import NodeRegistration
 from nm.settings import NodeSettings
+from nm.throttle.words import CoresWords
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
@@ -104,6 +105,7 @@ class Heartbeat:
         web_port: int,
         readings: NodeReadings,
         news: HeartbeatNews,
+        cores: CoresWords,
     ) -> None:
         self._client = client
         self._runtime = runtime
@@ -113,6 +115,7 @@ class Heartbeat:
         self._web_port = web_port
         self._readings = readings
         self._news = news
+        self._cores = cores
         #: as the ResourceManager told last
         self._resource = settings.resource
         self._queue_orders = NodeQueueCommands(max_length=settings.queue.max_length)
@@ -194,6 +197,7 @@ class Heartbeat:
         if self._settings.queue.by_resources:
             request.yaq_capabilities.understands.extend((YAQ_QUEUE, MASTER_ROOMS))
             request.yaq_capabilities.queue_max = self._queue_orders.max_length
+        self._cores.offer(request.yaq_capabilities)
         return request
 
     def _registered(self, response: server.RegisterNodeManagerResponse) -> None:
@@ -204,6 +208,7 @@ class Heartbeat:
         self._registration.fills_queues = self._settings.queue.by_resources and YAQ_QUEUE in understood
         # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
         self._runtime.order([SettingsChanged(self._own_queue_settings), MastersExpected()])
+        self._cores.registered(response.yaq_capabilities)
         self._response_id = 0
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
@@ -287,6 +292,7 @@ class Heartbeat:
         status.containers_utilization.CopyFrom(self._readings.containers().to_pb())
         status.node_utilization.CopyFrom(self._readings.node().to_pb())
         self._put_queue(status)
+        self._cores.put(status)
         for container_id in self._increased:
             container = self._runtime.containers.get(container_id)
             if container is not None:
@@ -339,6 +345,7 @@ class Heartbeat:
         if response.HasField("resource"):
             self._resource = convert.resource(response.resource)
             self._tell_capacity()
+        self._cores.answered(response)
         runtime = self._runtime
         if response.HasField("yaq_orders") and self._registration.fills_queues:
             runtime.order(self._queue_orders.events(response.yaq_orders))

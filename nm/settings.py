@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from nm.localizer.archives import ArchiveLimits
@@ -26,6 +27,16 @@ _ADDRESS = "yarn.nodemanager.address"
 _DEFAULT_MEMORY_MB = 8192
 _DEFAULT_VCORES = 8
 MB = 1 << 20
+
+
+class ThrottleKind(Enum):
+    """How applications are held to their cores, as yaq.nm.throttle names it."""
+
+    #: by control groups where they can be bounded, else by signals
+    AUTO = "auto"
+    SIGNALS = "signals"
+    #: they are not, and the node says so
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +117,8 @@ class NodeSettings:
     archive_limits: ArchiveLimits
     #: each container has a control group where cgroup v2 can be written
     control_groups: bool
+    #: applications are held to the cores that the ResourceManager gives them
+    throttle: ThrottleKind
     #: tasks run in the kernel's scheduling class for batch work
     batch_class: bool
     #: for how long a program counts as starting, and is held where others start and the processors are busy
@@ -154,6 +167,7 @@ class NodeSettings:
             localizer_threads=conf.get_int("yarn.nodemanager.localizer.fetch.thread-count", minimum=1, maximum=64),
             archive_limits=_archive_limits(conf),
             control_groups=conf.get_bool("yaq.nm.containers.cgroups"),
+            throttle=_throttle(conf),
             batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
             start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
@@ -239,6 +253,17 @@ def _opportunistic_policy(conf: Configuration) -> OpportunisticPolicy:
     if name not in OpportunisticPolicy.__members__:
         raise conf.error(key, f"{name} is no policy", f"write one of {', '.join(OpportunisticPolicy.__members__)}")
     return OpportunisticPolicy[name]
+
+
+def _throttle(conf: Configuration) -> ThrottleKind:
+    key = "yaq.nm.throttle"
+    name = (conf.get(key) or "").strip().lower()
+    kinds = {kind.value: kind for kind in ThrottleKind}
+    if name not in kinds:
+        raise conf.error(
+            key, f"{name} is no way to hold applications to their cores", f"write one of {', '.join(kinds)}"
+        )
+    return kinds[name]
 
 
 def read_queue_settings(conf: Configuration) -> NodeQueueSettings:

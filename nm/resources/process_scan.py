@@ -118,23 +118,23 @@ class ProcessorNeed:
     wants: bool
 
 
-def _stat_fields(text: bytes) -> list[bytes]:
-    """Of /proc/PID/stat, those after the program's name."""
+def stat_fields(text: bytes) -> list[bytes]:
+    """Split the text of /proc/PID/stat; returns what comes after the program's name."""
     return text[text.rindex(b")") + 2 :].split()
 
 
-def _content(path: str) -> bytes:
-    """Of a small file. Raises OSError."""
+def small_file(path: str) -> bytes:
+    """Read the first 64 KB of a file. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         return file.read(65536)
 
 
 def _read(pid: str) -> ProcessReading | None:
     try:
-        text = _content(f"/proc/{pid}/stat")
+        text = small_file(f"/proc/{pid}/stat")
     except OSError:
         return None  # it has ended
-    fields = _stat_fields(text)
+    fields = stat_fields(text)
     return ProcessReading(
         pid=int(pid),
         parent=int(fields[1]),
@@ -154,7 +154,7 @@ def proportional_bytes(pid: int) -> int | None:
     Blocking, some milliseconds; None if unreadable.
     """
     try:
-        text = _content(f"/proc/{pid}/smaps_rollup")
+        text = small_file(f"/proc/{pid}/smaps_rollup")
     except OSError:
         return None
     for line in text.splitlines():
@@ -166,7 +166,7 @@ def proportional_bytes(pid: int) -> int | None:
 def machine_memory() -> tuple[int, int]:
     """Reads bytes in use and bytes committed, of the whole machine. Blocking."""
     values = {}
-    for line in _content("/proc/meminfo").splitlines():
+    for line in small_file("/proc/meminfo").splitlines():
         name, _, rest = line.partition(b":")
         values[name] = int(rest.split()[0]) << 10
     used = values[b"MemTotal"] - values.get(b"MemAvailable", values[b"MemFree"])
@@ -193,9 +193,9 @@ def processor_need(leader: int) -> ProcessorNeed | None:
                     if wants or looked_at > _THREADS_MAX:
                         return ProcessorNeed(had_ns / 1e9, wants=True)
                     with contextlib.suppress(OSError):  # it has ended meanwhile
-                        had_ns += sum(map(int, _content(f"{thread.path}/schedstat").split()[:2]))
-                        wants = _stat_fields(_content(f"{thread.path}/stat"))[0] in b"RD"
-            children = {*map(int, _content(f"/proc/{pid}/task/{pid}/children").split())} - pids
+                        had_ns += sum(map(int, small_file(f"{thread.path}/schedstat").split()[:2]))
+                        wants = stat_fields(small_file(f"{thread.path}/stat"))[0] in b"RD"
+            children = {*map(int, small_file(f"/proc/{pid}/task/{pid}/children").split())} - pids
         except OSError:
             if pid == leader:
                 return None

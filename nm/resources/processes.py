@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from pathlib import Path
 
 from nm.resources.groups import ContainerGroup
-from nm.resources.strays import Stray, is_stray, living, signal_strays, strays
+from nm.resources.strays import Stray, continue_stopped, is_stray, living, signal_strays, strays
 from nm.warm import marks
 from nm.warm.client import Reaped
 from yaqd.ipc.tasks import TaskSet
@@ -86,6 +86,11 @@ class ContainerProcess:
         self._when_ended: Callable[[], None] | None = None
         self._pidfd = os.pidfd_open(pid)
         self._loop.add_reader(self._pidfd, self._ended)
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether it, or what it left behind, has been asked to end."""
+        return self._kill_at is not None
 
     def when_ended(self, call: Callable[[], None]) -> None:
         """Calls once the process has ended and what it left behind is killed; `exited` takes longer, for the code."""
@@ -218,7 +223,13 @@ def _may_have_left(mark: int, container: str, seen: Collection[Stray]) -> bool:
 
 
 def kill_leftovers(pid_files: Iterable[Path]) -> None:
-    """Kills what is left of the containers that these files belonged to. Blocking, as a rule shortly."""
-    killed = marks.kill_marked({mark_for(pid_file) for pid_file in pid_files})
+    """Kills what is left of the containers that these files belonged to. Blocking, as a rule shortly.
+
+    What has lost its mark and was stopped goes on.
+    """
+    files = list(pid_files)
+    killed = marks.kill_marked({mark_for(pid_file) for pid_file in files})
     if killed:
         log.warning("killed processes %s, which containers had left behind", sorted(killed))
+    if continued := continue_stopped({pid_file.stem for pid_file in files}):
+        log.warning("processes %s, which containers had left behind, were stopped and go on", continued)
