@@ -155,7 +155,7 @@ class Cluster:
             node.containers.pop(container.id, None)
             node.running.discard(container.id)
             if kill:
-                node.containers_to_kill[container.id] = None
+                node.orders.containers_to_kill[container.id] = None
         level = logging.DEBUG if exit_status == 0 or event is ContainerEvent.RELEASE else logging.INFO
         if log.isEnabledFor(level):
             log.log(level, "%s: %s on %s, exit %d", container.id, container.stage.name, container.node_id, exit_status)
@@ -185,7 +185,7 @@ class Cluster:
         """Let the node drop a container's record: whoever wanted to know of its end knows."""
         node = self.nodes.get(node_id)
         if node is not None:
-            node.containers_to_forget.append(container_id)
+            node.orders.containers_to_forget.append(container_id)
 
     # ---- nodes
 

@@ -28,7 +28,7 @@ class Retired:
             node = cluster.nodes.get(node_id)
             if node is not None and app.id in node.applications:
                 node.applications.discard(app.id)
-                node.applications_to_clean.append(app.id)
+                node.orders.applications_to_clean.append(app.id)
         app.nodes.clear()
         app.context.ClearField("am_container_spec")  # by far the largest part, and nothing is launched any more
         self._over[app.id] = None

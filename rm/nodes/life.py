@@ -184,7 +184,7 @@ class Nodes:
     def resize(self, node: RmNode, total: Resource) -> None:
         """Give the node another size, as an administrator wants."""
         node.total = self.cluster.scheduler.facts.bounds.known(total)
-        node.resized = True
+        node.orders.resized = True
         if node.state is not NodeState.DECOMMISSIONING:
             self.cluster.schedule(NodeResized(node.id, node.total))
 
@@ -266,7 +266,7 @@ class Nodes:
         container = node.containers.get(container_id)
         if container is None:
             log.warning("%s: runs on %s and should not; it is stopped", container_id, node.id)
-            node.containers_to_kill[container_id] = None
+            node.orders.containers_to_kill[container_id] = None
         elif container_id not in node.running:
             container.attempt.app.ran_on(node.id)
             self.cluster.container_started(container, node)
@@ -282,7 +282,7 @@ class Nodes:
             text = diagnostics[:_DIAGNOSTICS_MAX]
             self.cluster.end_container(container, ContainerEvent.FINISH, exit_status, text, kill=False)
         elif not self._is_awaited(container_id):
-            node.containers_to_forget.append(container_id)
+            node.orders.containers_to_forget.append(container_id)
 
     def _is_awaited(self, container_id: ContainerId) -> bool:
         """Has this end been booked, and does its master not have it for certain?"""
@@ -303,7 +303,7 @@ class Nodes:
     def _reported_application(self, node: RmNode, app_id: ApplicationId) -> None:
         app = self.cluster.applications.get(app_id)
         if app is None or app.is_over:
-            node.applications_to_clean.append(app_id)
+            node.orders.applications_to_clean.append(app_id)
         else:
             node.applications.add(app_id)
             app.nodes[node.id] = None

@@ -6,13 +6,13 @@ from typing import Final
 
 from rm.applications.records import RmContainer
 from rm.node_queues.told import Told
+from rm.nodes.orders import NodeOrders
 from rm.nodes.use import NodeUse
 from rm.scheduler.node_queues.spec import MISSED_BEATS
 from rm.transitions import Machine
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, NodeId, NodeState, Resource
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
-from yaqd.proto import yarn_service_pb2 as service
 
 
 class NodeEvent(Enum):
@@ -95,15 +95,8 @@ class RmNode:
         self.last_response: server.NodeHeartbeatResponse | None = None
         self.response_id = 0
 
-        # What the next response will carry.
-        self.containers_to_kill: dict[ContainerId, None] = {}
-        self.containers_to_forget: list[ContainerId] = []
-        self.applications_to_clean: list[ApplicationId] = []
-        self.signals: list[service.SignalContainerRequest] = []
-        #: changed containers, with the tokens that say how
-        self.updates: dict[ContainerId, common.Container] = {}
-        #: its size changed by an administrator
-        self.resized = False
+        #: what the next answer will carry
+        self.orders = NodeOrders()
         #: what it was told about its queue since it registered; None: nothing
         self.queue_told: Told | None = None
         #: what it was told of applications' cores, in thousandths, since it registered
@@ -143,27 +136,11 @@ class RmNode:
         # beyond that they wait
         return total.smaller(self.total) if self.queue_told is not None else total
 
-    @property
-    def has_orders(self) -> bool:
-        return bool(
-            self.containers_to_kill
-            or self.containers_to_forget
-            or self.applications_to_clean
-            or self.signals
-            or self.updates
-            or self.resized
-        )
-
     def reset_conversation(self) -> None:
         """Start the conversation anew, after a registration."""
         self.response_id = 0
         self.last_response = None
-        self.containers_to_kill.clear()
-        self.containers_to_forget.clear()
-        self.applications_to_clean.clear()
-        self.signals.clear()
-        self.updates.clear()
-        self.resized = False
+        self.orders = NodeOrders()
         self.queue_told = None
         self.cores_told = {}
 

@@ -18,6 +18,7 @@ from rm.nodes.cores import ApplicationCores
 from rm.nodes.decommission import Decommission
 from rm.nodes.life import Nodes, Registration
 from rm.nodes.node import RmNode
+from rm.nodes.orders import NodeOrders
 from rm.security.tokens import TokenMint
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import YarnError
@@ -194,8 +195,9 @@ class NodeTracker:
             fewer = self.rebalancer.limit(node) if self.rebalancer is not None else None
             if fewer is not None:
                 limit.max_queue_length = min(limit.max_queue_length, fewer)
-        if node.has_orders:
-            self._give_orders(node, response)
+        if node.orders:
+            node.orders.put_into(response, node.total)
+            node.orders = NodeOrders()
         if self._nodes.queueing is not None:
             self._nodes.queueing.put_orders(node, response)
         self.cores.put_orders(node, response)
@@ -212,25 +214,6 @@ class NodeTracker:
         known = request.last_known_container_token_master_key.key_id
         _show(self._tokens.container_keys, known, response.container_token_master_key)
         _show(self._tokens.nm_keys, request.last_known_nm_token_master_key.key_id, response.nm_token_master_key)
-
-    @staticmethod
-    def _give_orders(node: RmNode, response: pb.NodeHeartbeatResponse) -> None:
-        for container_id in node.containers_to_kill:
-            convert.put_container_id(response.containers_to_cleanup.add(), container_id)
-        for container_id in node.containers_to_forget:
-            convert.put_container_id(response.containers_to_be_removed_from_nm.add(), container_id)
-        response.applications_to_cleanup.extend(convert.application_id_pb(a) for a in node.applications_to_clean)
-        response.containers_to_signal.extend(node.signals)
-        response.containers_to_update.extend(node.updates.values())
-        response.containers_to_decrease.extend(node.updates.values())
-        if node.resized:
-            convert.put_resource(response.resource, node.total)
-        node.containers_to_kill.clear()
-        node.containers_to_forget.clear()
-        node.applications_to_clean.clear()
-        node.signals.clear()
-        node.updates.clear()
-        node.resized = False
 
 
 def _show(keys: RollingKeys, known: int, message: pb.MasterKey) -> None:

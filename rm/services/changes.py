@@ -125,7 +125,7 @@ class ChangeService:
         node = self._cluster.nodes.get(container.node_id) if container is not None else None
         if node is None:
             raise YarnError(f"Trying to signal an absent container {container_id}")
-        if len(node.signals) >= _SIGNALS_MAX:
+        if len(node.orders.signals) >= _SIGNALS_MAX:
             raise YarnError(f"{_SIGNALS_MAX} signals wait for node {node.id} already: try again later")
-        node.signals.append(request)
+        node.orders.signals.append(request)
         return pb.SignalContainerResponse()

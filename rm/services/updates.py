@@ -142,7 +142,7 @@ class ContainerUpdates:
         container.confirmed = container.allocation.resource
         node = self._cluster.nodes.get(container.node_id)
         if node is not None:
-            node.updates[container.id] = message
+            node.orders.updates[container.id] = message
 
     def _token(self, container: RmContainer) -> Token:
         app = container.attempt.app
