@@ -32,11 +32,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rm.large_pages import LargePages
-from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
@@ -49,6 +48,7 @@ from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_sched
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow, Locality
 
 from .options import Options, parse_options, progress, show
 from .report import make_row

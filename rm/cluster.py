@@ -16,13 +16,13 @@ from rm.clock import Clock
 from rm.effects import Effect, LaunchMaster
 from rm.nodes.liveness import Liveness
 from rm.nodes.node import RmNode
-from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.decisions import Allocate, Decision, Note, Outcome
 from rm.scheduler.events import ContainerEnded, SchedulerEvent
 from rm.scheduler.queues.spec import QueueConfigError
 from rm.scheduler.scheduler import Scheduler
 from yaqd.config.resource_types import ResourceType
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExitStatus, NodeId
+from yaqd.policies.asks.table import TooManyAsks
 
 log = logging.getLogger(__name__)
 

@@ -1,12 +1,14 @@
 """Between the messages and the distributed scheduler's words. What a message says is bounded before it is believed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
-from nm.distributed import AskRow, NodeOffer, Place
+from nm.distributed import NodeOffer, Place
 from nm.node_queue.words import NEVER_RAN
 from yaqd.ipc.errors import InvalidResourceRequest
 from yaqd.model import ANY_HOST, ContainerId, ExitStatus
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
@@ -52,19 +54,19 @@ def rows_of(container: common.Container, wanted_by: server.PlacedFor | None) -> 
 def placed_for(place: Place) -> server.PlacedFor:
     """Returns what the proxy keeps of a place until the master has its container."""
     rows = place.wanted_by
-    strict = [row.name for row in rows if not row.relax]
-    return server.PlacedFor(container=place.container_id.id, names=[row.name for row in rows], strict=strict)
+    strict = [row.resource_name for row in rows if not row.relax_locality]
+    return server.PlacedFor(container=place.container_id.id, names=[row.resource_name for row in rows], strict=strict)
 
 
 def ask_pb(row: AskRow) -> common.ResourceRequest:
     message = common.ResourceRequest(
-        resource_name=row.name,
+        resource_name=row.resource_name,
         num_containers=row.count,
         allocation_request_id=row.allocation_request_id,
-        relax_locality=row.relax,
+        relax_locality=row.relax_locality,
     )
     message.priority.priority = row.priority
-    convert.put_resource(message.capability, row.resource)
+    convert.put_resource(message.capability, row.capability)
     message.execution_type_request.execution_type = common.OPPORTUNISTIC
     return message
 
@@ -110,8 +112,8 @@ def lowered(
             key = (container.priority.priority, container.allocation_request_id, name)
             counts[key] = counts.get(key, 0) + 1
     return tuple(
-        AskRow(r.priority, r.allocation_request_id, r.name, r.resource, max(0, r.count - taken), r.relax)
-        if (taken := counts.get((r.priority, r.allocation_request_id, r.name), 0))
+        replace(r, count=max(0, r.count - taken))
+        if (taken := counts.get((r.priority, r.allocation_request_id, r.resource_name), 0))
         else r
         for r in rows
     )

@@ -32,8 +32,9 @@ from nm.distributed import (
     NodesPublished,
     NotBooked,
     StageEstimated,
-    TooManyAsks,
     WaitLimited,
+    wanted_at,
+    wanted_by_size,
 )
 from yaqd.ipc.errors import (
     ApplicationMasterNotRegistered,
@@ -44,6 +45,7 @@ from yaqd.ipc.errors import (
 )
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
 from yaqd.model.blacklist import refusal
+from yaqd.policies.asks.table import TooManyAsks
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -146,9 +148,9 @@ class MasterSession:
         message = pb.DistributedSchedulingAllocateRequest(allocated_containers=placed)
         message.allocate_request.CopyFrom(request)
         if self._mint.tells_more:
-            for (priority, size), count in scheduler.asks.pending_by_size().items():
+            for (priority, size), count in wanted_by_size(scheduler.asks).items():
                 convert.put_resource(message.yaq_kept.add(priority=priority, count=count).size, size)
-            for (size, places), count in scheduler.asks.pending_at().items():
+            for (size, places), count in wanted_at(scheduler.asks).items():
                 convert.put_resource(message.yaq_bound.add(count=count, places=places).size, size)
             message.yaq_placed.extend(self._placements)
             message.yaq_takes_back = True

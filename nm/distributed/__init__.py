@@ -4,10 +4,9 @@ After Yaq (Rasley et al., EuroSys 2016, the distributed design) on the ground of
 proxy in front of a master and the simulator drive the same object.
 """
 
-from nm.distributed.asks import TooManyAsks
+from nm.distributed.asks import wanted_at, wanted_by_size
 from nm.distributed.facts import (
     Asked,
-    AskRow,
     ContainerOver,
     DistributedLimits,
     Event,
@@ -21,7 +20,6 @@ from nm.distributed.facts import (
 from nm.distributed.scheduler import DistributedScheduler
 
 __all__ = [
-    "AskRow",
     "Asked",
     "ContainerOver",
     "DistributedLimits",
@@ -32,6 +30,7 @@ __all__ = [
     "NotBooked",
     "Place",
     "StageEstimated",
-    "TooManyAsks",
     "WaitLimited",
+    "wanted_at",
+    "wanted_by_size",
 ]

@@ -4,6 +4,7 @@ import math
 
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.place_scores import Affinity
 
 
@@ -27,20 +28,6 @@ class NodeOffer:
     reads_tasks: bool = False
     #: how many run there at once; 0: nobody has seen it
     slots: int = 0
-
-
-@value()
-class AskRow:
-    """So many containers at a place: an absolute number, 0 withdraws."""
-
-    priority: int
-    allocation_request_id: int
-    #: host, rack (begins with a slash) or `*`
-    name: str
-    resource: Resource
-    count: int
-    #: False forbids other places of this level
-    relax: bool = True
 
 
 @value()

@@ -19,10 +19,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from nm.distributed.asks import Ask, AskKey, AskTable
 from nm.distributed.facts import (
     Asked,
-    AskRow,
     ContainerOver,
     DistributedLimits,
     Event,
@@ -33,11 +31,13 @@ from nm.distributed.facts import (
     StageEstimated,
     WaitLimited,
 )
-from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
+from yaqd.model import ApplicationAttemptId, ContainerId, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.rows import AskRow, Locality
+from yaqd.policies.asks.table import Ask, AskKey, AskTable
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.lost_places import LostPlaces
-from yaqd.policies.queueing.place import Placer, choose, load_of
+from yaqd.policies.queueing.place import Contender, Placer, best_place
 from yaqd.policies.queueing.place_scores import PLACES, Load
 
 #: stages of which an estimate is kept
@@ -170,7 +170,7 @@ class DistributedScheduler:
             case WaitLimited(most_s):
                 self._wait_limit_s = limits.duration(most_s)
             case Asked():
-                self._take_in(event)
+                self._take_in(event, now)
                 return list(self._place(now))
         return []
 
@@ -179,9 +179,9 @@ class DistributedScheduler:
         self._forget_place(container_id)
         taken = self._taken.get(container_id)
         if taken is None:
-            self.asks.give_back(rows)
+            self.asks.give_back(rows, now)
             return
-        self.asks.give_back(taken.rows)
+        self.asks.give_back(taken.rows, now)
         if taken.lost is not None:
             self._lost(taken.rows[0].priority, taken.lost, now)
 
@@ -213,15 +213,15 @@ class DistributedScheduler:
         elif priority in self._estimates or len(self._estimates) < _STAGES_MAX:
             self._estimates[priority] = usable_s
 
-    def _take_in(self, event: Asked) -> None:
+    def _take_in(self, event: Asked, now: float) -> None:
         self.asks.check_room(len(event.rows))
         self.blacklist.difference_update(event.blacklist_removals)
         self.blacklist.update(event.blacklist_additions)
         for row in event.rows:
-            self.asks.put(row, self._normalized(row))
+            self.asks.put(row, self._normalized(row), now)
 
     def _normalized(self, row: AskRow) -> Resource:
-        asked, least, most = row.resource, self._least, self._most
+        asked, least, most = row.capability, self._least, self._most
         memory = _stepped(asked.memory_mb, least.memory_mb, most.memory_mb)
         return Resource(memory, _stepped(asked.vcores, least.vcores, most.vcores), asked.extras)
 
@@ -235,66 +235,53 @@ class DistributedScheduler:
         served: set[int] = set()
         misses = 0
         after, self._reached = self._reached, None
-        for ask in self.asks.after(after) if self._nodes else ():
+        for ask in self.asks.in_turn(after) if self._nodes else ():
             if left <= 0 or misses >= _MISSES_MAX:
                 return
             while ask.pending and left > 0:
-                node = self._choose(ask, served, self._wait_limit(ask, now))
-                if node is None:
+                best = self._choose(ask, served, self._wait_limit(ask, now))
+                if best is None:
                     misses += 1
                     self._reached = ask.key if misses >= _MISSES_MAX else None
                     break
                 left -= 1
-                yield self._give(ask, node, served, now)
-            self.asks.drop_if_empty(ask)
+                yield self._give(ask, best.node, best.near, served, now)
 
     def _wait_limit(self, ask: Ask, now: float) -> float:
         """How long the next container of this ask may."""
         app_id, priority = self._attempt_id.application_id, ask.key[0]
         return self._lost_places.wait_limit(app_id, priority, ask.pending, self._wait_limit_s, now)
 
-    def _choose(self, ask: Ask, served: set[int], wait_limit_s: float) -> _Node | None:
-        """The best node that may have a container of this ask."""
-        policy = self._policy
-        nodes = self._nodes
+    def _choose(self, ask: Ask, served: set[int], wait_limit_s: float) -> Contender[_Node] | None:
+        """Return the best node that may have a container of this ask."""
+        nodes, policy = self._nodes, self._policy
         if policy.draws is not None:
-            takes = partial(self._worth, ask, served=served, wait_limit_s=wait_limit_s)
+            takes = partial(self._contender, ask, served=served, wait_limit_s=wait_limit_s)
             nodes = self._placer.candidates(lambda node: takes(node) is not None, len(nodes))
-        worths = ((node, self._worth(ask, node, served, wait_limit_s)) for node in nodes)
-        return choose((node, *worth, node.placed) for node, worth in worths if worth is not None)
+        found = (self._contender(ask, node, served, wait_limit_s) for node in nodes)
+        return best_place(policy, self._limits.affinity, (one for one in found if one is not None))
 
-    def _worth(self, ask: Ask, node: _Node, served: set[int], wait_limit_s: float) -> tuple[float, float] | None:
-        """Affinity and load; None where the container must not go."""
-        affinity = self._affinity(ask, node)
-        if affinity <= 0 or node.is_full or (node.rank in served and node.offer.node_id.host not in ask.counts):
+    def _contender(self, ask: Ask, node: _Node, served: set[int], wait_limit_s: float) -> Contender[_Node] | None:
+        """Return what the node is worth to the ask; None where its container must not go."""
+        offer = node.offer
+        near = self._nearness(ask, offer)
+        if near is None or node.is_full or (node.rank in served and near is not Locality.NODE):
             return None
-        wait = self._load_s(node, ask.resource)
+        wait = self._load_s(node, ask.capability)
         if wait == math.inf or wait > self._limits.wait_max_s:
             return None
         if wait > 0 and wait_limit_s < math.inf and (wait >= wait_limit_s or not node.knows_wait):
             return None
-        queued = (node.offer.queued or 0) + node.placed
-        return affinity, load_of(self._policy, Load(queued, wait, node.offer.slots)) if wait > 0 else 0.0
+        alike = self._alike.get((offer.node_id, ask.key[0]), 0)
+        load = Load((offer.queued or 0) + node.placed, wait, offer.slots)
+        return Contender(node, near, alike, load, wait <= 0.0, node.placed)
 
-    def _affinity(self, ask: Ask, node: _Node) -> float:
-        """1 where the container is wanted, less elsewhere and among its likes, 0 where it must not go."""
-        worth, affinity = self._nearness(ask, node.offer), self._limits.affinity
-        if worth <= 0.0 or affinity.interference <= 0.0:
-            return worth
-        alike = self._alike.get((node.offer.node_id, ask.key[0]), 0)
-        return affinity.fought_for(worth, alike, node.offer.slots)
-
-    def _nearness(self, ask: Ask, offer: NodeOffer) -> float:
+    def _nearness(self, ask: Ask, offer: NodeOffer) -> Locality | None:
+        """Return how near the node is to what was asked for; None where the ask or the master forbids it."""
         host, rack = offer.node_id.host, offer.rack
         if offer.partition or host in self.blacklist or rack in self.blacklist:
-            return 0.0
-        if host in ask.counts:
-            return 1.0
-        if ask.allows(rack):
-            return self._limits.affinity.rack
-        if not ask.allows(ANY_HOST):
-            return 0.0
-        return self._limits.affinity.elsewhere
+            return None
+        return ask.locality(host, rack)
 
     def _load_s(self, node: _Node, need: Resource) -> float:
         """How long a container would wait there, s; 0 where nothing is known."""
@@ -308,9 +295,9 @@ class DistributedScheduler:
         waiting = (offer.queued or 0) + node.placed + (offer.free is not None)
         return waiting * self._limits.typical_s
 
-    def _give(self, ask: Ask, node: _Node, served: set[int], now: float) -> Place:
+    def _give(self, ask: Ask, node: _Node, near: Locality, served: set[int], now: float) -> Place:
         offer, app_id, priority = node.offer, self._attempt_id.application_id, ask.key[0]
-        wait = self._load_s(node, ask.resource)
+        wait = self._load_s(node, ask.capability)
         # of what counts, what is not waited for: as many run beside each other
         others_s = node.added_s * (1 - 1 / max(1, offer.slots))
         lost = self._lost_places.take(app_id, priority, ask.pending, may_wait=wait > 0)
@@ -323,24 +310,24 @@ class DistributedScheduler:
         self._places[container_id] = place = (offer.node_id, priority)
         self._alike[place] += 1
         runs_s = estimate if estimate is not None else self._limits.typical_s
-        if node.fits(ask.resource):
+        if node.fits(ask.capability):
             node.soonest_s = min(node.soonest_s, runs_s)
         else:
             node.added_s += runs_s
             node.waiting += 1
-        node.taken += ask.resource
+        node.taken += ask.capability
         node.placed += 1
         if node.is_unknown:
             served.add(node.rank)
         host, rack = offer.node_id.host, offer.rack
-        near = (host, rack) if host in ask.counts else (rack,) if ask.allows(rack) else ()
-        names = tuple(name for name in (*near, ANY_HOST) if name in ask.counts)
-        rows = tuple(AskRow(*ask.key, name, ask.resource, 1, name not in ask.strict) for name in names)
+        rows = ask.rows_for(host, rack, near)
         self._taken[container_id] = _Taken(rows, lost)
-        ask.take(*names)
+        self.asks.take(ask, host, rack, near, now)
         known = None if offer.wait_s is None else wait and wait - others_s
         waited_s, most_s = now - since, self._wait_limit_s
-        return Place(container_id, offer, ask.resource, *ask.key, estimate, known, waited_s, behind, rule, most_s, rows)
+        return Place(
+            container_id, offer, ask.capability, *ask.key, estimate, known, waited_s, behind, rule, most_s, rows
+        )
 
     def _rule(self, node: _Node, wait_s: float) -> str:
         """What a node was chosen by."""

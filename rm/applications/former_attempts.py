@@ -8,7 +8,7 @@ import json
 from typing import Any, Final
 
 from rm.applications.records import Application, Attempt, Completion, RmContainer
-from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.decisions import Allocate
 from yaqd.model import (
     ApplicationAttemptId,
     ContainerId,
@@ -19,6 +19,7 @@ from yaqd.model import (
     YarnApplicationAttemptState,
 )
 from yaqd.model.endings import ENDED_WITH_RM
+from yaqd.policies.asks.rows import Locality
 
 #: what of an attempt's diagnostics outlives the ResourceManager, characters
 _DIAGNOSTICS_MAX: Final = 4096

@@ -21,12 +21,7 @@ from rm.cluster import Cluster
 from rm.effects import NoteAttempt, StoreAttempt, StoreConclusion, StoreSubmission
 from rm.nodes.liveness import Liveness
 from rm.scheduler.decisions import AcceptApplication, RefuseApplication
-from rm.scheduler.events import (
-    ApplicationSubmitted,
-    AskRow,
-    AttemptEnded,
-    AttemptStarted,
-)
+from rm.scheduler.events import ApplicationSubmitted, AttemptEnded, AttemptStarted
 from rm.store.state_store import StoredApplication
 from yaqd.model import (
     ApplicationAttemptId,
@@ -35,6 +30,7 @@ from yaqd.model import (
     FinalApplicationStatus,
     YarnApplicationState,
 )
+from yaqd.policies.asks.rows import AskRow
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 

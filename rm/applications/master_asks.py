@@ -1,7 +1,7 @@
 """What a submission asks for its master."""
 
-from rm.scheduler.events import AskRow
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 

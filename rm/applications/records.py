@@ -21,7 +21,6 @@ from rm.applications.states import (
     ContainerStage,
 )
 from rm.scheduler.decisions import Allocate
-from rm.scheduler.view.placement import Constraint
 from rm.transitions import Machine
 from yaqd.model import (
     ApplicationAttemptId,
@@ -35,6 +34,7 @@ from yaqd.model import (
     YarnApplicationState,
 )
 from yaqd.model.values import value
+from yaqd.policies.asks.placement import Constraint
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.security.acl import AccessControlList

@@ -21,7 +21,6 @@ from rm.explain.reuse import Reuse
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.node import RmNode
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.decisions import (
     Allocate,
     Keep,
@@ -38,6 +37,7 @@ from rm.scheduler.facts import AttemptView
 from rm.scheduler.node_queues.spec import silent_after
 from rm.scheduler.why.reasons import WhyWaiting
 from yaqd.model import ApplicationId, ContainerId, ExecutionType
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common

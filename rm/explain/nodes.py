@@ -4,7 +4,8 @@ import math
 from typing import Any, Final
 
 from rm.cluster import Cluster
-from rm.node_queues.words import YAQ_QUEUE, NodeQueueing
+from rm.node_queues.reports import YAQ_QUEUE
+from rm.node_queues.words import NodeQueueing
 from rm.nodes.node import RmNode
 from rm.scheduler.facts import NodeQueue
 

@@ -6,19 +6,21 @@ Whatever has been booked since a node's last report is in the numbers already. S
 other do not choose alike.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
 from rm.cluster import Cluster
-from rm.node_queues.words import YAQ_QUEUE, NodeQueueing
+from rm.node_queues.reports import YAQ_QUEUE
+from rm.node_queues.words import NodeQueueing
 from rm.scheduler.events import Elapsed
-from rm.scheduler.facts import NodeLoad
-from rm.scheduler.opportunistic.node_load import longer_wait_ms
+from rm.scheduler.facts import NodeQueue
+from rm.scheduler.opportunistic.room import left, longer_wait
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 
-_WAIT_MS_MAX: Final = 1 << 52
+_WAIT_S_MAX: Final = float(1 << 42)
 
 
 class UsageMonitor:
@@ -30,35 +32,29 @@ class UsageMonitor:
         """Yield the nodes for the attempt's proxy at the node `to`, least loaded first."""
         extended = self.understands(to)
         self._cluster.schedule(Elapsed())
-        for load in self._cluster.scheduler.facts.ranked(attempt_id):
-            node = self._cluster.nodes.get(load.node.id)
+        for queue in self._cluster.scheduler.facts.ranked(attempt_id):
+            node = self._cluster.nodes.get(queue.node.id)
             if node is None:
                 continue
             message = pb.RemoteNode(http_address=node.http_address, rack_name=node.rack, node_partition="")
             message.node_id.host, message.node_id.port = node.id.host, node.id.port
             if extended:
-                self._extend(message, load)
+                self._extend(message, queue)
             yield message
 
-    def _extend(self, message: pb.RemoteNode, load: NodeLoad) -> None:
-        convert.put_resource(message.yaq_free, load.left)
-        message.yaq_queued = load.queued
-        if load.capacity is not None:
-            message.yaq_queue_max = load.capacity
-        if self.understands(load.node.id):
+    def _extend(self, message: pb.RemoteNode, queue: NodeQueue) -> None:
+        convert.put_resource(message.yaq_free, left(queue))
+        message.yaq_queued = queue.length
+        if queue.opportunistic_max < math.inf:
+            message.yaq_queue_max = int(queue.opportunistic_max)
+        if self.understands(queue.node.id):
             message.yaq_reads_tasks = True
-            queue = load.node.queue
-            if queue is not None and queue.slots:
+            if queue.slots:
                 message.yaq_slots = queue.slots
-            status = self._cluster.nodes[load.node.id].status
-            if status.HasField("yaq_queue"):
-                said = status.yaq_queue
-                has_room = self._cluster.scheduler.facts.bounds.minimum.fits_in(load.left)
-                said_ms = min(said.wait_ms, _WAIT_MS_MAX)
-                wait_ms = longer_wait_ms(said_ms, said.queued, load.given, has_room=has_room)
-                # Without estimates everything that is full would be for ever: then lengths have to do.
-                if wait_ms >= 0 or self._queueing.is_on:
-                    message.yaq_wait_ms = wait_ms
+            wait_s = longer_wait(queue, self._cluster.scheduler.facts.bounds.minimum)
+            # Without estimates everything that is full would be for ever: then lengths have to do.
+            if wait_s < math.inf or self._queueing.is_on:
+                message.yaq_wait_ms = int(1000 * min(wait_s, _WAIT_S_MAX)) if wait_s < math.inf else -1
 
     def understands(self, node_id: NodeId | None) -> bool:
         """Return whether the node speaks of queues."""

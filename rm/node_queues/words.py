@@ -13,14 +13,15 @@ from typing import Final
 from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.node_queues.estimates import Estimates
+from rm.node_queues.reports import YAQ_QUEUE, node_queue_report, stages
 from rm.node_queues.task_records import TaskRecords
 from rm.node_queues.told import Told
 from rm.nodes.named_hosts import NamedHosts
 from rm.nodes.node import RmNode
-from rm.scheduler.events import AskRow, LeftTold, NodeQueueReported, PlaceLost, QueueingChanged
+from rm.scheduler.events import LeftTold, PlaceLost, QueueingChanged
 from rm.settings.queues import QueueSettings
 from yaqd.model import ContainerId, ExitStatus
-from yaqd.policies.queueing import limits
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.left import STAGES_MAX, told
 from yaqd.policies.queueing.limits import LONGEST_S
 from yaqd.policies.queueing.order import Ordering
@@ -30,24 +31,8 @@ from yaqd.proto import yarn_server_pb2 as server
 
 log = logging.getLogger(__name__)
 
-#: what a node says that lets containers wait and understands the orders
-YAQ_QUEUE: Final = "yaq-queue"
-#: what one says besides that keeps room for masters that are to come
-MASTER_ROOMS: Final = "master-rooms"
 #: of one answer; further jobs are in the next one
 _JOBS_MAX: Final = 500
-#: a node that says more than this lies; longer waits count as for ever
-_QUEUED_MAX: Final = 100_000
-_WAIT_MS_MAX: Final = 10**12
-
-
-def _stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozenset[ContainerId]]:
-    """The containers that have not started on the node, and those that run."""
-    stages: dict[bool, list[ContainerId]] = {False: [], True: []}
-    for said in status.containersStatuses[:_QUEUED_MAX]:
-        if said.state != common.C_COMPLETE:
-            stages[said.container_sub_state != common.CSS_SCHEDULED].append(convert.container_id(said.container_id))
-    return frozenset(stages[False]), frozenset(stages[True])
 
 
 def _never_ran(status: common.ContainerStatus) -> bool:
@@ -103,35 +88,16 @@ class NodeQueueing:
 
     def reported(self, node: RmNode, status: server.NodeStatus) -> None:
         """Take in what a node reports, before its containers' ends are booked: the report already counts them."""
-        if not self.is_on or YAQ_QUEUE not in node.capabilities or not status.HasField("yaq_queue"):
-            node.use.observe(self._in_use(node), self._cluster.clock.now())
-            return
-        said = status.yaq_queue
-        queued, wait_ms = said.queued, said.wait_ms
-        if said.running < 0 or not 0 <= queued <= _QUEUED_MAX or not -1 <= wait_ms <= _WAIT_MS_MAX:
-            if not node.queue_lies:
-                log.warning(
-                    "node %s: reports a queue that cannot be: %d running, %d waiting, %d ms; it is bounded",
-                    *(node.id, said.running, queued, wait_ms),
-                )
-            node.queue_lies += 1
-        wait_s = wait_ms / 1000 if 0 <= wait_ms <= _WAIT_MS_MAX else math.inf
-        running = min(max(0, said.running), _QUEUED_MAX)
-        queued = min(max(0, queued), _QUEUED_MAX)
-        waiting, started = _stages(status)
-        keeps_room = MASTER_ROOMS in node.capabilities
-        free = convert.resource(said.free).floored() if said.HasField("free") else None
-        room_s = _room_s(said) if free is not None else None
-        self._cluster.schedule(
-            NodeQueueReported(
-                node.id, running, queued, wait_s, waiting, started, None, keeps_room, free, room_s, node.queue_max
-            )
-        )
-        queue = self._cluster.scheduler.facts.node_queue(node.id)
-        slots = queue.slots if queue is not None else 0
-        busy = running / slots if slots else 0.0
-        # Before the node was seen full nobody knows how many run at once.
-        busy = busy if queued else min(busy, self._in_use(node))
+        gives_opportunistic = self._cluster.scheduler.facts.gives_opportunistic
+        report = node_queue_report(node, status, fills_queues=self.is_on, gives_opportunistic=gives_opportunistic)
+        if report is not None:
+            self._cluster.schedule(report)
+        busy = self._in_use(node)
+        if report is not None and report.queues_any:
+            queue = self._cluster.scheduler.facts.node_queue(node.id)
+            running = report.running / queue.slots if queue is not None and queue.slots else 0.0
+            # Before the node was seen full nobody knows how many run at once.
+            busy = running if report.queued else min(running, busy)
         node.use.observe(busy, self._cluster.clock.now())
 
     def _in_use(self, node: RmNode) -> float:
@@ -162,7 +128,7 @@ class NodeQueueing:
         """
         if not self.is_on or YAQ_QUEUE not in node.capabilities:
             return
-        waiting, _ = _stages(node.status)
+        waiting, _ = stages(node.status)
         for container in node.containers.values():
             if container.id in waiting and container.id not in kept:
                 self._place_lost(container)
@@ -289,11 +255,6 @@ class NodeQueueing:
                 message.critical_path_ms = _ms(left_of.critical_path)
             for priority, estimate_s in facts.estimates(app_id).items():
                 message.estimates.add(priority=priority, estimate_ms=_ms(estimate_s))
-
-
-def _room_s(said: server.NodeQueue) -> float | None:
-    """Until the room that is kept for masters is enough; None: the node does not say."""
-    return limits.duration(said.room_ms / 1000) if said.HasField("room_ms") else None
 
 
 def _put_starvation(message: server.NodeQueueSettings | server.LeafOrder, ordering: Ordering) -> None:

@@ -18,7 +18,7 @@ from rm.nodes.liveness import Liveness
 from rm.nodes.node import NodeEvent, RmNode
 from rm.nodes.sizes import NodeSizes
 from rm.nodes.topology import Topology
-from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeLoaded, NodeResized, NodeSilent
+from rm.scheduler.events import NodeBeat, NodeJoined, NodeLeft, NodeResized, NodeSilent
 from rm.scheduler.node_queues.spec import silent_after
 from yaqd.model import ApplicationId, ContainerId, ExitStatus, NodeId, NodeState, Resource
 from yaqd.model.endings import LOST_NODE
@@ -209,15 +209,8 @@ class Nodes:
         if status.increased_containers:
             self.on_increased(node, status)
         scheduler = self.cluster.scheduler
-        if scheduler.facts.gives_opportunistic and status.HasField("opportunistic_containers_status"):
-            self._take_load(node, status.opportunistic_containers_status)
         if scheduler.has_waiting:
             self.cluster.schedule(NodeBeat(node.id))
-
-    def _take_load(self, node: RmNode, said: server.OpportunisticContainersStatus) -> None:
-        capacity = max(0, said.opport_queue_capacity) if said.HasField("opport_queue_capacity") else None
-        wait_ms = said.estimated_queue_wait_time
-        self.cluster.schedule(NodeLoaded(node.id, max(0, said.wait_queue_length), wait_ms, capacity))
 
     def _note_health(self, node: RmNode, health: server.NodeHealthStatus) -> None:
         """A node may be healthy and have something to report: a disk of several that is full."""

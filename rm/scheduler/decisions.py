@@ -3,20 +3,11 @@ read, about business of its own, is nobody's to carry out."""
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from enum import IntEnum
 from itertools import repeat, starmap
 
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.values import value
-
-
-class Locality(IntEnum):
-    """How near a container is to what was asked; NONE when no place was preferred."""
-
-    NONE = 0
-    NODE = 1
-    RACK = 2
-    OFF_SWITCH = 3
+from yaqd.policies.asks.rows import Locality
 
 
 @value()

@@ -5,31 +5,10 @@ from rm.scheduler.decisions import NodeQueuePlace
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.spec import SchedulerSpec
-from rm.scheduler.view.placement import Placement
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.left import StageLeft
-
-
-@value()
-class AskRow:
-    """One row of an application master's wishes (Hadoop's ResourceRequest).
-
-    It replaces the previous row of the same priority, request id and name; `count` is what is still wanted in all.
-    """
-
-    #: a lower number is served first
-    priority: int
-    #: -1 when the master does not use request ids
-    allocation_request_id: int
-    #: a host, a rack or `*`; only the count of `*` says how many containers are due
-    resource_name: str
-    capability: Resource
-    count: int
-    relax_locality: bool = True
-    execution_type: ExecutionType = ExecutionType.GUARANTEED
-    #: tags, and beside which others; None for an ordinary request
-    placement: Placement | None = None
 
 
 @value()
@@ -136,19 +115,6 @@ class UpdateAsked:
 
 
 @value()
-class NodeLoaded:
-    """What a node says of its own queue."""
-
-    node_id: NodeId
-    #: containers that wait there
-    length: int
-    #: how long a newcomer would wait, ms; -1 when the node does not know
-    wait_ms: int
-    #: opportunistic containers that may wait there; None when the node does not say
-    capacity: int | None
-
-
-@value()
 class Elapsed:
     """Time has passed: what comes with time alone is brought up to date, for a reader that goes by it next."""
 
@@ -170,12 +136,12 @@ class ProxyPlaced:
 
 @value()
 class NodeQueueReported:
-    """What a node that queues any container says of its queue; one that never does is given no more than fits."""
+    """What a node says of its queue with a heartbeat."""
 
     node_id: NodeId
     running: int
     queued: int
-    #: how long a newcomer would wait, s; inf: for ever
+    #: how long a newcomer would wait, s; inf: for ever, or the node does not know
     wait_s: float
     #: which of its containers wait, and which run; None: it does not say
     waiting: frozenset[ContainerId] | None = None
@@ -190,6 +156,10 @@ class NodeQueueReported:
     room_s: float | None = None
     #: it lets no more wait, whatever it is told; None: any number
     most: int | None = None
+    #: opportunistic containers that may wait there; inf: the node sets no bound
+    opportunistic_max: float = 0
+    #: it queues any container; a stock node, which queues opportunistic ones alone, is given no more than fits
+    queues_any: bool = True
 
 
 @value()
@@ -342,7 +312,6 @@ SchedulerEvent = (
     | AttemptEnded
     | Asked
     | UpdateAsked
-    | NodeLoaded
     | Elapsed
     | MasterCalled
     | ProxyPlaced

@@ -7,10 +7,8 @@ Nothing here changes anything: a question that is asked, or is not, leads to the
 from collections.abc import Iterator, Mapping
 
 from rm.scheduler.asks.jobs import Jobs
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.decisions import DecisionLog
-from rm.scheduler.opportunistic.node_load import NodeLoad
 from rm.scheduler.opportunistic.placing import Opportunistic
 from rm.scheduler.queues.admission import refusal, why_inactive
 from rm.scheduler.queues.user_limits import masters_limit, user_limit, user_masters_limit
@@ -21,10 +19,11 @@ from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.user import UserView
 from rm.scheduler.why.reasons import NoNodeTakes, Reasons, own_master_alone
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft
 
-__all__ = ["AppView", "AttemptView", "Facts", "NodeLoad", "NodeQueue", "NodeView", "QueueView", "UserView"]
+__all__ = ["AppView", "AttemptView", "Facts", "NodeQueue", "NodeView", "QueueView", "UserView"]
 
 
 class Facts:
@@ -133,11 +132,11 @@ class Facts:
     @property
     def counts_jobs(self) -> bool:
         """Does anything go by what is left of jobs?"""
-        return self._view.jobs is not None
+        return self._view.jobs.are_counted
 
     @property
     def _jobs(self) -> Jobs:
-        return self._queues.jobs
+        return self._view.jobs
 
     def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
         """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
@@ -177,7 +176,7 @@ class Facts:
         return self._view.nodes.get(node_id)
 
     def node_queue(self, node_id: NodeId) -> NodeQueue | None:
-        """None: the node is not in use, or has no queue."""
+        """None: the node is not in use."""
         node = self._view.nodes.get(node_id)
         return node.queue if node is not None else None
 
@@ -193,7 +192,7 @@ class Facts:
     def masters_to_come(self, node_id: NodeId) -> dict[ApplicationId, Resource]:
         """Those for which room is kept at the node, and those that are not known to have started there."""
         node, rooms = self._view.nodes.get(node_id), dict[ApplicationId, Resource]()
-        if node is None or node.queue is None or not node.queue.keeps_room or not node.queue.length:
+        if node is None or not node.queue.keeps_room or not node.queue.length:
             return rooms
         hold = node.hold
         if hold is not None and hold.ask.is_master and hold.is_wanted:
@@ -215,7 +214,7 @@ class Facts:
         """How many containers any node should let wait (Hadoop's QueueLimitCalculator)."""
         return self._opportunistic.queue_limit
 
-    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeQueue]:
         """The nodes that take opportunistic containers, the least loaded first, as of the last `Elapsed`."""
         return self._opportunistic.ranked(attempt_id)
 

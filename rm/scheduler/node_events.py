@@ -12,7 +12,6 @@ from rm.scheduler.events import (
     NodeDraining,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
     NodeResized,
     NodeSilent,
 )
@@ -47,7 +46,6 @@ class NodeEvents:
             NodeDraining: self._draining,
             NodeBeat: self._beat,
             NodeSilent: self._silent,
-            NodeLoaded: self._loaded,
             Elapsed: self._elapsed,
         }
 
@@ -109,14 +107,10 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
-        if node.hold is not None and node.queue is not None:
+        if node.hold is not None and node.queue.is_filled:
             yield from self._view.holds.end(node.hold, "the node has not been heard of")
         self._queues.silent(node)
-        self._opportunistic.node_silent(node.id)
-
-    def _loaded(self, event: NodeLoaded, now: float) -> Iterable[Outcome]:
-        self._opportunistic.node_loaded(event, now)
-        return ()
+        self._opportunistic.choose_again()
 
     def _elapsed(self, event: Elapsed, now: float) -> Iterable[Outcome]:
         self._opportunistic.elapsed(now)
@@ -127,6 +121,6 @@ class NodeEvents:
         if not self._view.root.waiting and not self._updates.any_waiting:
             return ()
         node = self._view.nodes.get(event.node_id)
-        if node is not None and (node.free_mb > 0 or node.queue is not None):
+        if node is not None and (node.free_mb > 0 or node.queue.is_filled):
             return self._assigner.fill(node, now)
         return ()

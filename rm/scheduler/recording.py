@@ -19,17 +19,18 @@ from typing import Any, Final
 
 from rm.scheduler import decisions, events, scheduler
 from rm.scheduler.asks import job_starvation
-from rm.scheduler.asks.table import TooManyAsks
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.node_queues import spec as node_queues_spec
-from rm.scheduler.opportunistic import node_load, placing
+from rm.scheduler.opportunistic import placing, room
 from rm.scheduler.preemption import spec as preemption_spec
 from rm.scheduler.queues import spec as queues_spec
 from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
-from rm.scheduler.view import calculators, placement
+from rm.scheduler.view import calculators
 from yaqd import model
+from yaqd.policies.asks import placement, rows
+from yaqd.policies.asks.table import TooManyAsks
 from yaqd.policies.queueing import left, place_scores
 
 FORMAT: Final = "yaqd-scheduler-record"
@@ -40,8 +41,8 @@ _DICT: Final = "{}"
 _SET: Final = "<>"
 
 _MODULES: Final[tuple[ModuleType, ...]] = (
-    *(calculators, decisions, events, job_starvation, node_load, node_queues_spec, placement, placing),
-    *(preemption_spec, queues_spec, scheduler, model, left, place_scores),
+    *(calculators, decisions, events, job_starvation, room, node_queues_spec, placement, placing),
+    *(preemption_spec, queues_spec, scheduler, model, left, place_scores, rows),
 )
 
 

@@ -110,7 +110,7 @@ class Scheduler:
         self._starting = Starting(self.view, self._assigner)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
-        self._queue_events = NodeQueueEvents(self.view, self._assigner, self.opportunistic.wanted)
+        self._queue_events = NodeQueueEvents(self.view, self._assigner, self.opportunistic)
         self._node_events = NodeEvents(self.view, self._assigner, self.updates, self.opportunistic, self._starting)
         #: what may be asked
         self.facts: Final = Facts(
@@ -231,7 +231,7 @@ class Scheduler:
         if app.attempt is not None:
             yield from self._end_attempt(app.attempt, now)
         self.view.leave(app)
-        self.node_queues.jobs.forget(app.id)
+        self.view.jobs.forget(app.id)
         self.node_queues.polls.forget(app.id)
         if self.view.yielded:
             yield from self._settle_yielded(now)
@@ -338,16 +338,15 @@ class Scheduler:
     def _container_ended(self, event: ContainerEnded, now: float) -> Iterable[Outcome]:
         self.view.tags.remove(event.container_id)
         held = self.view.discharge(event.container_id)
-        if self.view.shares is not None:
-            self.view.shares.ended(event.container_id, now)
+        self.view.shares.ended(event.container_id, now)
         if held is None:
             placed = self.opportunistic.release(event.container_id)
             if placed is not None:
                 self.updates.forget(event.container_id, placed.node_id)
             return ()
         self.updates.forget(event.container_id, held.node_id)
-        if self.view.jobs is not None and not held.is_master:
-            self.node_queues.jobs.ended(held.application.id, held.priority)
+        if self.view.jobs.are_counted and not held.is_master:
+            self.view.jobs.ended(held.application.id, held.priority)
         if held.application.attempt is not None:
             self.view.use_changed(held.application.attempt)
         node = self.view.nodes.get(held.node_id)
@@ -372,8 +371,7 @@ class Scheduler:
     def _preemption_refreshed(self, event: PreemptionRefreshed, now: float) -> Iterator[Outcome]:
         if event.starts_anew:
             self._preemption = Preemption(event.spec)
-            if self.view.shares is not None:
-                self.view.shares.serve_first(())
+            self.view.shares.serve_first(())
         self._preemption.spec = event.spec
         yield from ()
 
@@ -382,6 +380,5 @@ class Scheduler:
         if any(queue.orders_jobs for queue in event.spec.root.walk()):
             self._queue_events.count_jobs()
         refresh(self.view, event.spec)
-        if self.view.shares is not None:
-            self.view.shares.queues_changed()
+        self.view.shares.queues_changed()
         yield from self._starting.admit_everywhere(now)

@@ -16,8 +16,7 @@ from rm.applications.records import Attempt, RmContainer
 from rm.applications.states import ContainerEvent, ContainerStage
 from rm.cluster import Cluster
 from rm.node_queues.words import NodeQueueing
-from rm.scheduler.asks.table import TooManyAsks
-from rm.scheduler.events import Asked, AskRow, MasterCalled, WaitingTolerated
+from rm.scheduler.events import Asked, MasterCalled, WaitingTolerated
 from rm.scheduler.view.calculators import InvalidAsk
 from rm.security.tokens import TokenMint
 from rm.services.absent_features import check_no_label
@@ -43,6 +42,8 @@ from yaqd.model import (
     Resource,
 )
 from yaqd.model.blacklist import refusal
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import TooManyAsks
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb

@@ -13,13 +13,14 @@ from typing import Final
 
 from rm.applications.records import Attempt, TriedRequest
 from rm.cluster import Cluster
-from rm.scheduler.asks.table import TooManyAsks
-from rm.scheduler.events import Asked, AskRow
+from rm.scheduler.events import Asked
 from rm.scheduler.view.calculators import InvalidAsk
-from rm.scheduler.view.placement import SELF, Both, Constraint, Either, Placement, Scope, Single, Target
 from yaqd.config import Configuration
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.asks.placement import SELF, Both, Constraint, ConstraintScope, Either, Placement, Single, Target
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import TooManyAsks
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
@@ -218,7 +219,7 @@ def _read(message: common.PlacementConstraint, budget: list[int]) -> Constraint:
 
 def _read_single(message: common.SimplePlacementConstraint) -> Constraint:
     try:
-        scope = Scope(message.scope.lower())
+        scope = ConstraintScope(message.scope.lower())
     except ValueError:
         return Both(())  # Hadoop checks nothing for a scope it does not know
     targets = []

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from rm.scheduler.opportunistic.node_load import LoadOrder
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.opportunistic.room import LoadOrder
 from yaqd.config import Configuration
 
 _ALLOCATION = "yarn.resourcemanager.opportunistic-container-allocation"

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from nm.distributed import (
     Asked,
-    AskRow,
     ContainerOver,
     DistributedLimits,
     DistributedScheduler,
@@ -18,15 +17,21 @@ from nm.distributed import (
     NotBooked,
     Place,
     StageEstimated,
-    TooManyAsks,
     WaitLimited,
+    wanted_at,
 )
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import TooManyAsks
 from yaqd.policies.queueing.place_scores import Affinity
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 7), 1)
 GB = 1024
 ONE = Resource(GB, 1)
+
+
+def rows_of(life: DistributedScheduler) -> list[AskRow]:
+    return [row for ask in life.asks for row in ask.rows()]
 
 
 def scheduler(id_start: int = 0, **limits: float | str) -> DistributedScheduler:
@@ -151,7 +156,7 @@ def test_what_insists_on_places_is_told_with_them() -> None:
     strict = tuple(AskRow(3, -1, name, ONE, 2, name in ("c", "/open")) for name in ("c", "d", "/r", "/open", ANY_HOST))
     for one in (ask(4, "a"), ask(2, "b", priority=1, relax=False), ask(1, "b", priority=2, relax=False), Asked(strict)):
         life.handle(one, 0.0)
-    assert life.asks.pending_at() == {(ONE, ("b",)): 3, (ONE, ("/open", "c", "d")): 2}
+    assert wanted_at(life.asks) == {(ONE, ("b",)): 3, (ONE, ("/open", "c", "d")): 2}
 
 
 def test_of_very_many_that_insist_on_places_the_rest_are_told_without() -> None:
@@ -159,7 +164,7 @@ def test_of_very_many_that_insist_on_places_the_rest_are_told_without() -> None:
     for priority in range(250):
         life.handle(ask(2, f"h{priority}", priority=priority, relax=False), 0.0)
     life.handle(ask(1, *(f"i{number:03}" for number in range(150)), priority=0, relax=False), 0.0)
-    told = life.asks.pending_at()
+    told = wanted_at(life.asks)
     assert len(told) == 201 and sum(told.values()) == 499 and told[ONE, ()] == 100
     assert max(len(places) for _, places in told) == 100
 
@@ -204,15 +209,15 @@ def test_what_is_not_booked_is_wanted_as_before() -> None:
     rows = tuple(AskRow(19, -1, name, ONE, 2, name != ANY_HOST) for name in ("a", "/r", ANY_HOST))
     before = Asked(rows)
     first, second = life.handle(before, 0.0)
-    assert not list(life.asks.rows())
+    assert not rows_of(life)
     back = tuple((p.container_id, (AskRow(19, -1, ANY_HOST, ONE, 1),)) for p in (first, second))
     life.handle(NotBooked(back), 0.0)
-    assert sorted(life.asks.rows(), key=lambda row: row.name) == sorted(rows, key=lambda row: row.name)
+    assert sorted(rows_of(life), key=lambda row: row.resource_name) == sorted(rows, key=lambda row: row.resource_name)
     life.validate()
     assert hosts(life.handle(Asked(), 0.0)) == ["a", "a"] and not life.asks.pending
     later = scheduler(life.lowest_id)
     later.handle(NotBooked(back[:1]), 0.0)
-    assert tuple(later.asks.rows()) == back[0][1], "also what was placed before it began"
+    assert tuple(rows_of(later)) == back[0][1], "also what was placed before it began"
 
 
 def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:
@@ -302,7 +307,7 @@ def test_a_storm_of_asks_is_refused_with_nothing_changed() -> None:
     life.handle(ask(1), 0.0)
     with pytest.raises(TooManyAsks):
         life.handle(ask(1, *(f"h{i}" for i in range(10))), 0.0)
-    assert list(life.asks.rows()) == list(ask(1).rows)
+    assert rows_of(life) == list(ask(1).rows)
 
 
 HOSTS = ["a", "b", "c", "d"]

@@ -13,7 +13,6 @@ import pytest
 
 from nm.distributed import (
     Asked,
-    AskRow,
     DistributedLimits,
     DistributedScheduler,
     NodeOffer,
@@ -22,6 +21,7 @@ from nm.distributed import (
     Place,
     StageEstimated,
     WaitLimited,
+    wanted_by_size,
 )
 from nm.distributed import ContainerOver as Over
 from nm.node_queue import Arrived, Ended, Launch, NodeQueue, NodeQueueSettings, Refuse, Tick
@@ -32,14 +32,14 @@ from rm.scheduler.events import (
     Elapsed,
     Estimated,
     NodeJoined,
-    NodeLoaded,
+    NodeQueueReported,
     ProxyPlaced,
     WaitingTolerated,
     WantedElsewhere,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.opportunistic.node_load import longer_wait_ms
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.opportunistic.room import left, longer_wait
 from rm.scheduler.view.calculators import AllocationBounds
 from tests.rm.rm_world import World
 from yaqd.model import (
@@ -52,6 +52,7 @@ from yaqd.model import (
     NodeId,
     Resource,
 )
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.facts import TaskFacts
 from yaqd.policies.queueing.order import Ordering
 
@@ -126,19 +127,15 @@ class Proxies(World):
 
     def _report(self, node: Node) -> None:
         said = node.queue.snapshot(self.now)
-        self.reports(node.id, said.running, said.queued, said.wait_s)
-        wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
-        self.tell(NodeLoaded(node.id, said.queued, wait_ms, 10))
+        self.tell(NodeQueueReported(node.id, said.running, said.queued, said.wait_s, opportunistic_max=10))
 
     def _published(self, job: Job) -> NodesPublished:
         """As the ResourceManager's usage monitor says it."""
         offers = []
         self.tell(Elapsed())
-        for load in self.scheduler.opportunistic.ranked(job.attempt):
-            has_room = ONE.fits_in(load.left)
-            wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
-            wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
-            offers.append(NodeOffer(load.node.id, "", "/r", "", wait_s, load.left, load.queued, 10, reads_tasks=True))
+        for queue in self.scheduler.opportunistic.ranked(job.attempt):
+            wait_s, free = longer_wait(queue, ONE), left(queue)
+            offers.append(NodeOffer(queue.node.id, "", "/r", "", wait_s, free, queue.length, 10, reads_tasks=True))
         return NodesPublished(tuple(offers))
 
     # ---- masters
@@ -148,7 +145,7 @@ class Proxies(World):
         job.is_changed = False
         places = job.proxy.handle(Asked(rows), self.now)
         booked = [place for place in places if self._book(job, place)]
-        kept = job.proxy.asks.pending_by_size()
+        kept = wanted_by_size(job.proxy.asks)
         counts = tuple((priority, number) for (priority, _), number in kept.items())
         self.tell(WantedElsewhere(job.attempt.application_id, counts, frozenset(size for _, size in kept)))
         refused = [(p.container_id, p.wanted_by) for p in places if p not in booked]

@@ -3,19 +3,16 @@
 from collections.abc import Callable
 
 from rm.scheduler.decisions import Allocate, Outcome, Reserve, Unreserve
-from rm.scheduler.events import (
-    Asked,
-    AskRow,
-    WaitingTolerated,
-)
+from rm.scheduler.events import Asked, WaitingTolerated
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.view.placement import SELF, Scope, Single, Target
 from tests.rm.rm_life import Life
 from tests.rm.rm_world import GB, row
 from yaqd.model import ApplicationAttemptId, Resource
+from yaqd.policies.asks.placement import SELF, ConstraintScope, Single, Target
+from yaqd.policies.asks.rows import AskRow
 
 #: what keeps an application from node a
-NOWHERE = Single(Scope.NODE, 1, None, (Target(SELF, ("never there",)),))
+NOWHERE = Single(ConstraintScope.NODE, 1, None, (Target(SELF, ("never there",)),))
 
 
 class QuickLife(Life):

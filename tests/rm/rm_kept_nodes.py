@@ -8,7 +8,6 @@ from rm.scheduler.events import (
     ContainerEnded,
     Elapsed,
     NodeJoined,
-    NodeLoaded,
     ProxyPlaced,
     WantedElsewhere,
 )
@@ -45,7 +44,7 @@ class Life(World):
     def report(self, node: NodeId, *, queued: int, wait_s: float, running: int = 2) -> None:
         self.reports(node, running, queued, wait_s)
         wait_ms = round(wait_s * 1000) if wait_s < math.inf else -1
-        self.tell(NodeLoaded(node, queued, wait_ms, 10))
+        self.reports_opportunistic(node, queued, wait_ms, 10)
 
     def end(self, node: NodeId, number: int) -> None:
         """So many of those that were sent there."""

@@ -9,7 +9,6 @@ from rm.scheduler.events import (
     ApplicationMoved,
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
@@ -27,6 +26,7 @@ from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from tests.rm.rm_world import BOUNDS, DEFAULT, DOMINANT, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 HOSTS = ("h0", "h1", "h2", "h3", "elsewhere")
 RACKS = ("/r0", "/r1", "/nowhere")

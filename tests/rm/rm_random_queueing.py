@@ -9,7 +9,6 @@ from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
-    AskRow,
     Estimated,
     NodeBeat,
     NodeJoined,
@@ -22,6 +21,7 @@ from rm.scheduler.node_queues.spec import QueueingSpec
 from tests.rm.rm_random_life import HOSTS, RACKS, SchedulerLife, spec
 from tests.rm.rm_world import BOUNDS, DEFAULT, DOMINANT, World
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 #: stays without a queue: it never reports one
 STOCK = NodeId("h3", 1)

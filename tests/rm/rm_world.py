@@ -1,5 +1,6 @@
 """One scheduler with its time, and short words for what happens to it. What it keeps is recounted after each event."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,7 +8,6 @@ from rm.scheduler.decisions import Allocate, Outcome
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
@@ -22,6 +22,7 @@ from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.records import AttemptView
 from rm.scheduler.why.reasons import why_waits
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 GB = 1024
 SLOT = Resource(GB, 1)
@@ -88,6 +89,11 @@ class World:
     def reports(self, node_id: NodeId, running: int, queued: int, wait_s: float) -> None:
         """A node tells of its node queue; `wait_s`: how long a newcomer would wait there."""
         self.tell(NodeQueueReported(node_id, running, queued, wait_s))
+
+    def reports_opportunistic(self, node_id: NodeId, queued: int, wait_ms: int, most: float) -> list[Outcome]:
+        """A stock node tells of its node queue. `wait_ms` -1: it does not know; `most`: so many may wait there."""
+        wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
+        return self.tell(NodeQueueReported(node_id, 0, queued, wait_s, opportunistic_max=most, queues_any=False))
 
     def beats(self, *node_ids: NodeId) -> list[Allocate]:
         """Heartbeats of these nodes; returns what was given at them."""

@@ -11,12 +11,7 @@ import rm.services.application_master as service
 from rm.applications.records import Attempt
 from rm.scheduler.asks.intake import parts
 from rm.scheduler.decisions import Outcome
-from rm.scheduler.events import (
-    Asked,
-    AskRow,
-    Estimated,
-    NodeLoaded,
-)
+from rm.scheduler.events import Asked, Estimated
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from tests.rm.rm_harness import Harness, ask, cluster
@@ -24,6 +19,7 @@ from tests.rm.rm_random_life import HOSTS, RACKS, spec
 from tests.rm.rm_world import BOUNDS, SLOT, World
 from yaqd.ipc.errors import ApplicationAttemptNotFound, InvalidResourceRequest
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol, ApplicationMasterProtocol
@@ -54,7 +50,7 @@ def world_of(*, queues: bool, spare: bool) -> World:
     )
     for number, host in enumerate(HOSTS[:4]):
         node = made.join(host, SLOT * 4, rack=RACKS[number % 2])
-        made.tell(NodeLoaded(node, 0, -1, 10))
+        made.reports_opportunistic(node, 0, -1, 10)
         if queues:
             made.reports(node, 4, 0, float(number))
     assert made.begin("root.b", "ann", master=SLOT) == ATTEMPT

@@ -5,18 +5,15 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.asks.table import Ask
-from rm.scheduler.assign.candidates import Candidates, locality
-from rm.scheduler.decisions import Locality
-from rm.scheduler.events import (
-    AskRow,
-    NodeDraining,
-)
+from rm.scheduler.assign.candidates import Candidates
+from rm.scheduler.events import NodeDraining
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue, NodeView
 from tests.rm.rm_world import ONE_QUEUE, SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
+from yaqd.policies.asks.rows import AskRow, Locality
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.place import choose
 from yaqd.policies.queueing.place_scores import Affinity
 
@@ -66,10 +63,10 @@ class Full(World):
         """Every node with room where the ask may go."""
         queues, found = self.scheduler.node_queues, []
         for node in self.scheduler.view.nodes.all():
-            near = locality(ask, node)
-            if node.queue is not None and queues.has_room(node.queue) and near is not None:
+            near = ask.locality(node.id.host, node.rack)
+            if node.queue is not None and queues.open.has_room(node.queue) and near is not None:
                 worth = queues.affinity(node.queue, near, APP, 2)
-                found.append((node.queue, worth, queues.load(node.queue), node.queue.length))
+                found.append((node.queue, worth, queues.open.load(node.queue), node.queue.length))
         return found
 
 
@@ -99,7 +96,7 @@ def test_the_best_is_among_them_for_each_container(
         if queue is None:
             return
         host = queue.node.id.host
-        near = locality(ask, queue.node) or Locality.NONE
+        near = ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
         ask.take(host, queue.node.rack, near, 0.0)
         full.report(host, queue.queued + 1, queue.wait_s + 3.0)
         candidates.changed(queue)

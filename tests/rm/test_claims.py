@@ -171,7 +171,6 @@ def test_what_is_taken_back_goes_to_whom_it_was_taken_for_until_preemption_is_tu
         cluster.second()
     needs = cluster.scheduler.view.shares
     root = cluster.scheduler.view.root
-    assert needs is not None
     held = {"root.a": 0.9, "root.b": 0.1}
     assert needs.need(root, held)["root.a"] < needs.need(root, held)["root.b"], cluster.share(late)
     cluster.tell(PreemptionRefreshed(HADOOP, True))

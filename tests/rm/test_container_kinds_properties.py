@@ -8,14 +8,12 @@ from rm.scheduler.decisions import Allocate, Outcome, Update
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
     NodeBeat,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
     SchedulerEvent,
     UpdateAsked,
 )
@@ -23,6 +21,7 @@ from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from tests.rm.rm_world import DOMINANT, GB, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 GPU = "yarn.io/gpu"
 BOUNDS = AllocationBounds(Resource(GB, 1), Resource(8 * GB, 4, {GPU: 4}))
@@ -89,7 +88,7 @@ class Kinds(RuleBasedStateMachine):
 
     @rule(node=st.sampled_from(NODES), length=st.integers(0, 5))
     def node_reports(self, node: NodeId, length: int) -> None:
-        self.tell(NodeLoaded(node, length, -1, 4))
+        self.world.reports_opportunistic(node, length, -1, 4)
         self.tell(NodeBeat(node))
 
     @rule(who=st.integers(0, 1), count=st.integers(0, 4), size=sizes, kind=kinds, priority=st.integers(1, 2))

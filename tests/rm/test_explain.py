@@ -14,8 +14,9 @@ import pytest
 from rm.applications.records import RmContainer
 from rm.node_queues.task_records import TaskRecords
 from rm.scheduler.events import QueueingChanged
-from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.room import Fits, has_place
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue
+from rm.scheduler.why import reasons
 from rm.scheduler.why.reasons import why_waits
 from rm.store.state_store import StateStore
 from tests.rm.rm_commands import command, get, report_queue
@@ -343,17 +344,17 @@ async def test_many_kinds_of_asks_cost_one_answer_no_more_than_those_that_it_tel
     kind: "common.ExecutionType", why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
-    wait, takes = NodeQueue.expected_wait, NodeLoad.takes
+    wait = NodeQueue.expected_wait
 
     def waits_counted(queue: NodeQueue) -> float:
         nonlocal looks
         looks += 1
         return wait(queue)
 
-    def takes_counted(load: NodeLoad, need: Resource) -> bool:
+    def places_counted(queue: NodeQueue, need: Resource, fits: Fits) -> bool:
         nonlocal looks
         looks += 1
-        return takes(load, need)
+        return has_place(queue, need, fits)
 
     async with cluster({**OPPORTUNISTIC, **ON}) as rm:
         nodes = [await queueing_node(rm) for _ in range(4)]
@@ -366,7 +367,7 @@ async def test_many_kinds_of_asks_cost_one_answer_no_more_than_those_that_it_tel
         await master.allocate(*asks)
         with monkeypatch.context() as patch:
             patch.setattr(NodeQueue, "expected_wait", waits_counted)
-            patch.setattr(NodeLoad, "takes", takes_counted)
+            patch.setattr(reasons, "has_place", places_counted)
             found: Any = (await get(rm, f"/ws/v1/yaq/explain/{app_id}"))["explanation"]
         assert found["askedFor"] >= 29_900 and len(found["asks"]) == 50
         assert all(one["why"].startswith(why) for one in found["asks"])

@@ -11,7 +11,6 @@ from rm.scheduler.decisions import Reserve, Unreserve
 from rm.scheduler.events import (
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptStarted,
     Estimated,
     NodeBeat,
@@ -25,6 +24,7 @@ from tests.rm.rm_life import Life
 from tests.rm.rm_newcomers import BOUND, LONG_S, SLOTS, Cluster
 from tests.rm.rm_world import SLOT
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.order import Ordering
 

@@ -2,12 +2,13 @@
 
 import pytest
 
-from rm.scheduler.events import Asked, AskRow, AttemptEnded, NodeDraining, NodeResized
+from rm.scheduler.events import Asked, AttemptEnded, NodeDraining, NodeResized
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView
 from tests.rm.rm_life import Life, named
 from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 
 class Drained(Life):

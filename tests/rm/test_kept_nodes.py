@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
     Asked,
-    AskRow,
     AttemptEnded,
     BoundWish,
     NodeDraining,
@@ -21,6 +20,7 @@ from rm.scheduler.events import (
 )
 from tests.rm.rm_kept_nodes import ONE, SPARE, STARVE_S, Life
 from yaqd.model import NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 
 @pytest.mark.parametrize("by_proxy", [False, True])

@@ -4,16 +4,12 @@ import random
 
 import pytest
 
-from rm.scheduler.events import (
-    AskRow,
-    ContainerEnded,
-    NodeDraining,
-    WaitingTolerated,
-)
+from rm.scheduler.events import ContainerEnded, NodeDraining, WaitingTolerated
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.view.placement import Placement
 from tests.rm.rm_busy import LARGE, NOWHERE, Busy, strict_rows
 from yaqd.model import ContainerId
+from yaqd.policies.asks.placement import Placement
+from yaqd.policies.asks.rows import AskRow
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rm.node_queues.words import MASTER_ROOMS
+from rm.node_queues.reports import MASTER_ROOMS
 from rm.scheduler.events import AttemptEnded, NodeBeat, NodeDraining, NodeQueueReported, QueueingChanged
 from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_harness import ask, cluster

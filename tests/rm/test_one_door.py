@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rm.scheduler.decisions import Allocate
-from rm.scheduler.events import Asked, AskRow, Elapsed, NodeLoaded, WantedElsewhere
+from rm.scheduler.events import Asked, Elapsed, WantedElsewhere
 from tests.rm.rm_kept_nodes import ONE, SPARE, Life
 from yaqd.model import ApplicationId
+from yaqd.policies.asks.rows import AskRow
 
 ROOT = Path(__file__).parents[2]
 #: what others may use of a scheduler
@@ -54,7 +55,7 @@ def test_who_asks_which_nodes_are_ranked_changes_no_decision() -> None:
                 assert life.scheduler.facts.queue_limit
             decisions += life.tell(WantedElsewhere(starving.application_id, ((1, 2),)))
             if step % 7 == 0:
-                decisions += life.tell(NodeLoaded(life.nodes[step % 4], 5, 9000, 10))
+                decisions += life.reports_opportunistic(life.nodes[step % 4], 5, 9000, 10)
             if step % 10 == 0:
                 decisions += life.tell(Elapsed())
             if step == 50:

@@ -1,11 +1,12 @@
 """Opportunistic containers in the ResourceManager: where they go, what they do not take, what nodes are told."""
 
+import math
+
 import pytest
 
-from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import (
     Asked,
-    AskRow,
     AttemptEnded,
     ContainerEnded,
     Elapsed,
@@ -13,7 +14,6 @@ from rm.scheduler.events import (
     NodeDraining,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
     NodeResized,
     NodeSilent,
     PlaceLost,
@@ -21,12 +21,13 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.opportunistic import search
-from rm.scheduler.opportunistic.node_load import LoadOrder, NodeLoad
-from rm.scheduler.opportunistic.places import takes
+from rm.scheduler.opportunistic import placing, search
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.opportunistic.room import Fits, LoadOrder, takes
+from rm.scheduler.view.node import NodeQueue
 from tests.rm.rm_world import GB, World, hosts
 from yaqd.model import ExecutionType, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow, Locality
 from yaqd.policies.queueing.place_scores import Affinity
 
 SPARE = ExecutionType.OPPORTUNISTIC
@@ -45,13 +46,13 @@ class Life(World):
         host: str,
         *,
         length: int = 0,
-        capacity: int | None = 10,
+        capacity: float = 10,
         rack: str = "/r1",
         gb: int = 4,
         wait_ms: int = -1,
     ) -> NodeId:
         node = self.join(host, Resource(gb * GB, 8), rack=rack)
-        self.tell(NodeLoaded(node, length, wait_ms, capacity))
+        self.reports_opportunistic(node, length, wait_ms, capacity)
         return node
 
     def ask(self, count: int, *names: str, gb: int = 1, kind: ExecutionType = SPARE, strict: bool = False) -> list[str]:
@@ -99,7 +100,7 @@ def test_of_a_storm_who_want_the_same_look_for_a_node_once(
     rows = [AskRow(1, number, "*", Resource((1 + number % 2) * GB, 1), 1, True, SPARE) for number in range(3000)]
     assert life.tell(Asked(life.attempt, tuple(rows))) == [] == life.beat()
     assert len(looks) == 4, "two sizes, twice"
-    life.tell(NodeLoaded(node, 7, 0, 10))
+    life.reports_opportunistic(node, 7, 0, 10)
     assert len(life.beat()) == 3, "none is forgotten"
 
 
@@ -128,11 +129,11 @@ def test_a_call_looks_at_so_many_nodes_and_the_next_one_goes_on_there(
     monkeypatch.setattr(search, "_LOOKS_MAX", 60)
     looked: list[str] = []
 
-    def seen(load: NodeLoad, need: Resource, most_s: float) -> bool:
-        looked.append(load.node.id.host)
-        return takes(load, need, most_s)
+    def seen(queue: NodeQueue, need: Resource, most_s: float, fits: Fits) -> bool:
+        looked.append(queue.node.id.host)
+        return takes(queue, need, most_s, fits)
 
-    monkeypatch.setattr(search, "takes", seen)
+    monkeypatch.setattr(placing, "takes", seen)
     life = Life(OpportunisticLimits(), queueing)
     hosts = [f"h{number:02}" for number in range(50)]
     for host in hosts:
@@ -161,10 +162,10 @@ def test_what_its_master_takes_for_running_goes_where_it_starts_soon() -> None:
     life.tell(Estimated(life.attempt.application_id, 1, 0.5))
     assert life.ask(3) == ["a", "a"], "each makes the next one wait longer"
     assert life.beat() == []
-    life.tell(NodeLoaded(node, 0, 0, 10))
+    life.reports_opportunistic(node, 0, 0, 10)
     assert len(life.beat()) == 1, "there is room"
     life.tell(WaitingTolerated(life.attempt))
-    life.tell(NodeLoaded(node, 9, 90_000, 10))
+    life.reports_opportunistic(node, 9, 90_000, 10)
     assert life.ask(1) == ["a"]
 
 
@@ -175,7 +176,7 @@ def test_a_node_that_is_silent_gets_nothing_and_is_published_to_nobody() -> None
     life.tell(NodeSilent(silent))
     assert life.ask(1) == ["b"] and life.ask(1, "a", strict=True) == []
     assert life.ranked() == [other]
-    life.tell(NodeLoaded(silent, 1, 1000, 10))
+    life.reports_opportunistic(silent, 1, 1000, 10)
     assert [d.node_id for d in life.beat()] == [silent]
 
 
@@ -187,7 +188,7 @@ def test_what_came_back_late_waits_nowhere_for_as_long_again() -> None:
     life.now = 6.0
     life.tell(PlaceLost(life.attempt.application_id, 1, 0.0))
     life.tell(ContainerEnded(first.container_id))
-    life.tell(NodeLoaded(first.node_id, 1, 1000, 10))
+    life.reports_opportunistic(first.node_id, 1, 1000, 10)
     assert life.ask(1) == []
     life.now = 12.0
     (again,) = life.beat()
@@ -226,7 +227,7 @@ def test_full_silent_and_unwilling_nodes_are_left_out_until_they_have_room() -> 
     life.tell(NodeJoined(NodeId("silent", 1), "/r1", Resource(4 * GB, 8)))
     assert life.ask(1) == []
     assert life.scheduler.opportunistic.waits(life.attempt)
-    life.tell(NodeLoaded(full, 1, -1, 2))
+    life.reports_opportunistic(full, 1, -1, 2)
     (given,) = life.beat()
     assert (
         given.node_id == full and given.execution_type is SPARE and not life.scheduler.opportunistic.waits(life.attempt)
@@ -258,7 +259,7 @@ def test_prefers_hosts_then_racks_then_anything() -> None:
 
 def test_bounded_per_heartbeat_and_to_the_best_nodes() -> None:
     life = Life(OpportunisticLimits(nodes_used=1, per_heartbeat=2))
-    life.node("a", length=1, capacity=None)
+    life.node("a", length=1, capacity=math.inf)
     life.node("b")
     assert life.ask(5) == ["b", "b"]
     assert [len(life.beat()) for _ in range(3)] == [2, 1, 0]
@@ -268,7 +269,7 @@ def test_by_wait_time_leaves_out_nodes_that_do_not_know_theirs() -> None:
     life = Life(OpportunisticLimits(order=LoadOrder.QUEUE_WAIT_TIME))
     life.node("a")
     slow = life.node("b")
-    life.tell(NodeLoaded(slow, 0, 5000, 10))
+    life.reports_opportunistic(slow, 0, 5000, 10)
     assert life.ask(1) == ["b"]
 
 
@@ -281,7 +282,7 @@ def test_what_ended_or_left_is_forgotten() -> None:
     life.tell(NodeLeft(node))
     life.tell(NodeJoined(node, "/r1", Resource(4 * GB, 8), (second,)))
     assert list(life.scheduler.opportunistic.containers) == [second]
-    life.tell(NodeLoaded(node, 20, -1, 10))
+    life.reports_opportunistic(node, 20, -1, 10)
     life.ask(3)
     assert life.scheduler.opportunistic.waits(life.attempt)
     life.tell(AttemptEnded(life.attempt))

@@ -5,27 +5,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.scheduler.decisions import Allocate
-from rm.scheduler.events import (
-    Asked,
-    AskRow,
-    ContainerEnded,
-)
-from rm.scheduler.view.placement import (
+from rm.scheduler.events import Asked, ContainerEnded
+from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
+from tests.rm.rm_world import GB, SLOT, World, hosts
+from yaqd.ipc.errors import InvalidResourceRequest, YarnError
+from yaqd.model import ApplicationAttemptId, Resource
+from yaqd.policies.asks.placement import (
     ALL,
     NOT_SELF,
     SELF,
     Both,
     Constraint,
+    ConstraintScope,
     Either,
     Placement,
-    Scope,
     Single,
     Target,
 )
-from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
-from tests.rm.rm_world import GB, SLOT, World, hosts
-from yaqd.ipc.errors import InvalidResourceRequest, YarnError
-from yaqd.model import ApplicationAttemptId, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol
@@ -53,15 +50,15 @@ class Cluster(World):
         return self.beats(*self.nodes)
 
 
-def beside(tag: str, scope: Scope = Scope.NODE, namespace: str = SELF) -> Constraint:
+def beside(tag: str, scope: ConstraintScope = ConstraintScope.NODE, namespace: str = SELF) -> Constraint:
     return Single(scope, 1, None, (Target(namespace, (tag,)),))
 
 
-def away_from(tag: str, scope: Scope = Scope.NODE, namespace: str = SELF) -> Constraint:
+def away_from(tag: str, scope: ConstraintScope = ConstraintScope.NODE, namespace: str = SELF) -> Constraint:
     return Single(scope, 0, 0, (Target(namespace, (tag,)),))
 
 
-def at_most(tag: str, count: int, scope: Scope = Scope.NODE) -> Constraint:
+def at_most(tag: str, count: int, scope: ConstraintScope = ConstraintScope.NODE) -> Constraint:
     """So many before it, so one more in all."""
     return Single(scope, 0, count, (Target(SELF, (tag,)),))
 
@@ -79,7 +76,7 @@ def test_anti_affinity_to_itself_spreads_one_to_a_node_and_keeps_the_rest() -> N
 
 def test_anti_affinity_between_racks() -> None:
     c = Cluster()
-    given = c.put(c.app(), "db", 6, away_from("db", Scope.RACK))
+    given = c.put(c.app(), "db", 6, away_from("db", ConstraintScope.RACK))
     assert sorted(c.racks[h] for h in hosts(given)) == ["/1", "/2"]
 
 
@@ -89,7 +86,7 @@ def test_affinity_follows_what_is_there() -> None:
     assert c.put(app, "web", 3, beside("db"), key=2) == [], "there is nothing yet"
     (db,) = c.put(app, "db", 1)
     assert set(hosts(c.all_beat())) == {db.node_id.host}
-    near = c.put(app, "cache", 12, beside("db", Scope.RACK), key=3)
+    near = c.put(app, "cache", 12, beside("db", ConstraintScope.RACK), key=3)
     assert {c.racks[h] for h in hosts(near)} == {c.racks[db.node_id.host]}
 
 
@@ -139,7 +136,7 @@ TAGS = ("x", "y")
 CONSTRAINTS = st.recursive(
     st.builds(
         lambda scope, low, more, tag: Single(scope, low, None if more is None else low + more, (Target(SELF, (tag,)),)),
-        st.sampled_from(list(Scope)),
+        st.sampled_from(list(ConstraintScope)),
         st.integers(0, 2),
         st.none() | st.integers(0, 2),
         st.sampled_from(TAGS),
@@ -165,10 +162,10 @@ def test_each_container_satisfied_its_constraint_when_it_was_placed(
     wanted: dict[int, Constraint | None] = {}
     live: dict[Allocate, None] = {}
 
-    def count(tag: str, host: str, scope: Scope) -> int:
+    def count(tag: str, host: str, scope: ConstraintScope) -> int:
         return sum(
             tag in d.tags
-            and (d.node_id.host == host or (scope is Scope.RACK and c.racks[d.node_id.host] == c.racks[host]))
+            and (d.node_id.host == host or (scope is ConstraintScope.RACK and c.racks[d.node_id.host] == c.racks[host]))
             for d in live
         )
 

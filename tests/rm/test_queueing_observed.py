@@ -106,7 +106,6 @@ def test_what_is_given_after_nodes_came_is_a_smaller_part_of_the_cluster() -> No
     life.node("b", gb=12)
     life.ask(app, 1)
     shares = life.scheduler.view.shares
-    assert shares is not None
     assert [given.share for given in shares._given.values()] == [1 / 4, 1 / 16]
 
 

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from rm.scheduler.asks.table import TooManyAsks
-from rm.scheduler.decisions import Allocate, Locality, Outcome, RefuseApplication, Reserve, Unreserve
+from rm.scheduler.decisions import Allocate, Outcome, RefuseApplication, Reserve, Unreserve
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptEnded,
     AttemptStarted,
     ContainerEnded,
@@ -22,6 +20,8 @@ from rm.scheduler.events import (
 from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from tests.rm.rm_world import DOMINANT, GB, ONE_QUEUE, World, given, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow, Locality
+from yaqd.policies.asks.table import TooManyAsks
 
 
 def spec(**values: str) -> SchedulerSpec:

@@ -4,10 +4,17 @@ import math
 
 import pytest
 
-from rm.scheduler.events import ApplicationSubmitted, Asked, AskRow, AttemptStarted, Estimated, WaitingTolerated
+from rm.scheduler.events import (
+    ApplicationSubmitted,
+    Asked,
+    AttemptStarted,
+    Estimated,
+    WaitingTolerated,
+)
 from tests.rm.rm_newcomers import LONG_S, SLOTS, Cluster
 from tests.rm.rm_world import SLOT
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
+from yaqd.policies.asks.rows import AskRow
 
 PHASES = [0.0, 3.75, 4.25, 5.5]
 

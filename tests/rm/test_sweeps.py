@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign import sweep, walk
 from rm.scheduler.decisions import Allocate, Outcome
-from rm.scheduler.events import Asked, AskRow, ContainerEnded, NodeBeat
+from rm.scheduler.events import Asked, ContainerEnded, NodeBeat
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.view.placement import Placement
 from tests.rm.rm_busy import NOWHERE, QuickLife, strict_rows
 from tests.rm.rm_life import Life, named
 from tests.rm.rm_world import GB
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
+from yaqd.policies.asks.placement import Placement
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import Ask
 
 HOSTS = ("a", "b", "c")
 

@@ -3,9 +3,10 @@
 import random
 
 from rm.applications.records import RmContainer
-from rm.scheduler.decisions import Allocate, Locality
+from rm.scheduler.decisions import Allocate
 from rm.security.tokens import TokenMint
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.rows import Locality
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server

@@ -2,7 +2,14 @@
 
 import pytest
 
-from rm.scheduler.events import Asked, AskRow, AttemptEnded, AttemptStarted, ContainerEnded, NodeJoined, NodeLeft
+from rm.scheduler.events import (
+    Asked,
+    AttemptEnded,
+    AttemptStarted,
+    ContainerEnded,
+    NodeJoined,
+    NodeLeft,
+)
 from rm.scheduler.why.masters import NO_NODES
 from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_commands import command
@@ -10,6 +17,7 @@ from tests.rm.rm_harness import cluster
 from tests.rm.rm_users import Queue, spec
 from tests.rm.rm_world import GB, given
 from yaqd.model import ApplicationAttemptId, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow
 
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 KEY = "(yarn.scheduler.capacity.maximum-am-resource-percent limits them)"

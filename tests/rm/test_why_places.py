@@ -2,13 +2,13 @@
 
 import pytest
 
-from rm.scheduler.events import AskRow
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.view.placement import Placement
 from rm.scheduler.why.reasons import why_waits
 from tests.rm.rm_busy import LARGE, NOWHERE, Busy
 from tests.rm.rm_life import Life
 from yaqd.model import ApplicationAttemptId
+from yaqd.policies.asks.placement import Placement
+from yaqd.policies.asks.rows import AskRow
 
 
 def reason(life: Life, attempt_id: ApplicationAttemptId) -> str:

@@ -19,7 +19,6 @@ from rm.scheduler.events import (
     Estimated,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
     NodeQueueReported,
     NodeSilent,
     ProxyPlaced,
@@ -27,10 +26,11 @@ from rm.scheduler.events import (
     WantedElsewhere,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
-from rm.scheduler.opportunistic.node_load import NodeLoad, longer_wait_ms
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
+from rm.scheduler.opportunistic.room import left, longer_wait
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.view.node import NodeQueue
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import scheduler_spec
@@ -58,11 +58,10 @@ class Booking:
     def reported(self, node: SimNode, said: NodeQueueSnapshot, ended: list[ContainerId], now: float) -> None:
         """Take in a node's heartbeat, in the order in which the live ResourceManager reads it."""
         handle = self.scheduler.handle
-        handle(NodeQueueReported(node.id, said.running, said.queued, said.wait_s), now)
+        most = self._bound if self._bound is not None else math.inf
+        handle(NodeQueueReported(node.id, said.running, said.queued, said.wait_s, opportunistic_max=most), now)
         for container_id in ended:
             handle(ContainerEnded(container_id), now)
-        wait_ms = round(said.wait_s * 1000) if said.wait_s < math.inf else -1
-        handle(NodeLoaded(node.id, said.queued, wait_ms, self._bound), now)
         self._stale.add(node.id)
 
     def silent(self, node: SimNode, now: float) -> None:
@@ -113,17 +112,14 @@ class Booking:
         self.scheduler.handle(Elapsed(), now)
         return tuple(map(self._offer, self.scheduler.facts.ranked(job.attempt_id)))
 
-    def _offer(self, load: NodeLoad) -> NodeOffer:
-        node_id = load.node.id
+    def _offer(self, queue: NodeQueue) -> NodeOffer:
+        node_id = queue.node.id
         if node_id in self._stale or node_id not in self._offers:
             self._stale.discard(node_id)
-            has_room = self.scheduler.facts.bounds.minimum.fits_in(load.left)
-            wait_ms = longer_wait_ms(load.wait_ms, load.length or 0, load.given, has_room=has_room)
-            slots = load.node.queue.slots if load.node.queue is not None else 0
-            wait_s = wait_ms / 1000 if wait_ms >= 0 else math.inf
-            self._offers[node_id] = NodeOffer(
-                node_id, "", load.node.rack, "", wait_s, load.left, load.queued, load.capacity, True, slots
-            )
+            wait_s = longer_wait(queue, self.scheduler.facts.bounds.minimum)
+            most = int(queue.opportunistic_max) if queue.opportunistic_max < math.inf else None
+            rack, free, length = queue.node.rack, left(queue), queue.length
+            self._offers[node_id] = NodeOffer(node_id, "", rack, "", wait_s, free, length, most, True, queue.slots)
         return self._offers[node_id]
 
 

@@ -16,14 +16,13 @@ from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,
     Asked,
-    AskRow,
     AttemptStarted,
     ContainerEnded,
     Estimated,
     NodeBeat,
     NodeJoined,
     NodeLeft,
-    NodeLoaded,
+    NodeQueueReported,
     NodeSilent,
     PreemptionDue,
 )
@@ -33,6 +32,7 @@ from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_sched
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
@@ -139,8 +139,9 @@ class Central(Model):
         if not self.is_opportunistic:
             return
         said = node.queue.statistics()
-        loaded = NodeLoaded(node.id, said.opportunistic_queued, -1, said.opportunistic_max)
-        self.take(self.scheduler.handle(loaded, now), now)
+        queued, most = said.opportunistic_queued, said.opportunistic_max
+        report = NodeQueueReported(node.id, 0, queued, math.inf, opportunistic_max=most, queues_any=False)
+        self.take(self.scheduler.handle(report, now), now)
         if now - self._limit_at >= self.shape.heartbeat_s:
             self._limit, self._limit_at = self.scheduler.facts.queue_limit, now
         self.carry_out(node, node.queue.handle(OpportunisticLimit(self._limit), now), now)

@@ -9,9 +9,9 @@ import math
 from heapq import nsmallest
 from typing import Final
 
+from nm.distributed.asks import wanted_by_size
 from nm.distributed.facts import (
     Asked,
-    AskRow,
     DistributedLimits,
     NodeOffer,
     NodesPublished,
@@ -26,6 +26,7 @@ from nm.node_queue import NodeQueue, OpportunisticLimit
 from nm.node_queue.snapshot import NodeQueueSnapshot
 from rm.scheduler.node_queues.spec import silent_after
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.rebalance import REBALANCES, NodeQueueSaid, queue_limit, queue_loads
 from yaqd.sim.booking import Booking
@@ -209,7 +210,7 @@ class Distributed(Direct):
     ) -> list[Place]:
         """One call to the ResourceManager, as a proxy makes it; what goes out to nodes after it."""
         refused = {place.container_id for place in places if not booking.book(job, place, now)}
-        booking.kept(job, placer.asks.pending_by_size(), now)
+        booking.kept(job, wanted_by_size(placer.asks), now)
         placer.handle(NotBooked(tuple((p.container_id, p.wanted_by) for p in places if p.container_id in refused)), now)
         placer.handle(NodesPublished(self._publish(job, now)), now)
         self._answered[job.index] = now

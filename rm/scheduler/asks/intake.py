@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 
-from rm.scheduler.asks.table import Ask, AskKey, AskTable
-from rm.scheduler.events import Asked, AskRow
+from rm.scheduler.events import Asked
 from yaqd.model import ANY_HOST, ExecutionType, Resource
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import Ask, AskKey, AskTable
 
 _key: Callable[[AskRow], AskKey] = attrgetter("priority", "allocation_request_id")
 

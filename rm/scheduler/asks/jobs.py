@@ -94,6 +94,8 @@ class Job:
 
 class Jobs:
     def __init__(self) -> None:
+        #: what guaranteed containers come and go is counted: something goes by it
+        self.are_counted = False
         self._jobs: dict[ApplicationId, Job] = {}
         self._ran = RecentMean(_REMEMBERED)
         #: how long a task runs as far as was seen of late, s; it moves in steps. None: nothing was seen
@@ -113,6 +115,7 @@ class Jobs:
 
     def begin(self, containers: Iterable[Held]) -> None:
         """Count from here on; these are there."""
+        self.are_counted = True
         for job in self._jobs.values():
             job.held.clear()
         for held in containers:
@@ -152,7 +155,8 @@ class Jobs:
 
     def touch(self, app_id: ApplicationId) -> None:
         """Its asks have changed."""
-        self.of(app_id).version += 1
+        if self.are_counted:
+            self.of(app_id).version += 1
 
     def wanted_elsewhere(self, app_id: ApplicationId, counts: dict[int, int]) -> None:
         """Instead of what was said before."""
@@ -180,6 +184,8 @@ class Jobs:
 
     def given(self, attempt: AttemptView, priority: int) -> None:
         """What it asked for it has now: nothing is left less, or more, of it."""
+        if not self.are_counted:
+            return
         job = self.of(attempt.app.id)
         if len(job.held) >= _PRIORITIES_MAX or len(attempt.asks) >= _ASKS_LOOKED_AT:
             job.version += 1  # what is left is counted roughly

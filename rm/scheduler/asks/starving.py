@@ -3,7 +3,7 @@
 from typing import Final
 
 from rm.scheduler.asks.job_starvation import JobStarvation
-from rm.scheduler.asks.jobs import Job, Jobs
+from rm.scheduler.asks.jobs import Job
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.records import AttemptView, QueueView
 
@@ -16,12 +16,15 @@ class Starving:
 
     def __init__(self, view: ClusterView, spec: JobStarvation) -> None:
         self._view = view
+        self._jobs = view.jobs
         self.spec = spec
         self._looked_at = 0.0
 
-    def waits(self, jobs: Jobs, attempt: AttemptView, now: float) -> None:
+    def waits(self, attempt: AttemptView, now: float) -> None:
         """The attempt's asks are as they are after what it was given just now."""
-        job = jobs.of(attempt.app.id)
+        if not self._jobs.are_counted:
+            return
+        job = self._jobs.of(attempt.app.id)
         if not attempt.asks.pending:
             job.since = None
         elif job.since is not None:
@@ -32,25 +35,27 @@ class Starving:
                 job.asked_at, job.waited_s, job.passed_s, job.is_starved = now, 0.0, 0.0, False
             job.given_back = max(0, job.given_back - attempt.asks.pending)
 
-    def given(self, jobs: Jobs, attempt: AttemptView, now: float) -> None:
+    def given(self, attempt: AttemptView, now: float) -> None:
         """The attempt was given a container. That ends its wait only where it wants nothing more."""
-        job = jobs.of(attempt.app.id)
+        if not self._jobs.are_counted:
+            return
+        job = self._jobs.of(attempt.app.id)
         if job.since is not None:
             job.since = now if attempt.asks.pending else None
 
-    def find(self, jobs: Jobs, now: float) -> None:
+    def find(self, now: float) -> None:
         """Put those that have become starved where they belong, and those that are no longer."""
         passed_s = now - self._looked_at
-        if 0.0 <= passed_s < _LOOK_S:
+        if 0.0 <= passed_s < _LOOK_S or not self._jobs.are_counted:
             return
         self._looked_at = now
         for leaf in self._view.queues.values():
             if leaf.waiting and leaf.is_leaf and leaf.spec.orders_jobs:
-                self._look(jobs, leaf, max(0.0, passed_s))
+                self._look(leaf, max(0.0, passed_s))
 
-    def _look(self, jobs: Jobs, leaf: QueueView, passed_s: float) -> None:
+    def _look(self, leaf: QueueView, passed_s: float) -> None:
         """Count so many seconds for all who wait, from who asked last to who asked first."""
-        masters = leaf.masters_used
+        jobs, masters = self._jobs, leaf.masters_used
         mb, cores = leaf.used_mb - masters.memory_mb, leaf.used_cores - masters.vcores
         later_mb = later_cores = 0
         known = [(attempt.app, jobs.of(attempt.app.id), attempt) for attempt in leaf.attempts.values()]

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.asks.starving import Starving
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.assign.capacity import CapacityPolicy, Pass, Pick
 from rm.scheduler.assign.over_allocate import BEFORE_QUEUE, OverAllocation, OverAllocator
@@ -17,6 +16,7 @@ from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ContainerId
+from yaqd.policies.asks.table import Ask
 
 
 class Assigner:
@@ -44,8 +44,7 @@ class Assigner:
         """Give these asks what there is room for, and file the attempt for the rest."""
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
-        if self._view.jobs is not None:
-            self._view.jobs.touch(attempt.app.id)
+        self._view.jobs.touch(attempt.app.id)
         for ask in asks if self.at_asks else ():
             if not ask.pending:
                 continue
@@ -56,8 +55,7 @@ class Assigner:
                     self._view.file(attempt)  # its queue wants something, which is what decides whose turn it is
                 for waiting in self.over_allocator.for_ask(attempt, ask):
                     yield self._carry_out(waiting, now, waiting.place.rule, waiting.place)
-        if self._view.jobs is not None:
-            self.starving.waits(self._view.jobs, attempt, now)
+        self.starving.waits(attempt, now)
         self._view.file(attempt)
 
     def give_away(self, node: NodeView, now: float) -> Iterable[Outcome]:
@@ -101,8 +99,7 @@ class Assigner:
                 yield from self._give(found, now, place.rule if place is not None else BEFORE_QUEUE, place)
         for ask in passed.values():
             ask.missed += 1
-        if self._view.jobs is not None:
-            self.starving.find(self._view.jobs, now)
+        self.starving.find(now)
 
     def _give(
         self, pick: Pick | OverAllocation, now: float, why: str, queued: NodeQueuePlace | None = None
@@ -144,20 +141,18 @@ class Assigner:
         attempt.moved = 0
         attempt.asks.take(ask, node.id.host, node.rack, pick.locality, now)
         view.charge(container_id, app, node, size, ask.is_master, priority)
-        if node.queue is not None:
-            node.queue.room = None
+        node.queue.room = None
         if ask.is_master:
             view.masters_wanted.discard(attempt.id)
-        queues, jobs = view.node_queues, view.jobs
-        if view.shares is not None:
+        queues = view.node_queues
+        if view.shares.are_kept:
             estimate = queues.estimate(app.id, priority) if not ask.is_master else None
             view.shares.given(container_id, app, size, estimate)
         if queued is not None:
             queues.sent(node, container_id, attempt, ask)
-        if jobs is not None:
-            if not ask.is_master:
-                jobs.given(attempt, priority)
-            self.starving.given(jobs, attempt, now)
+        if not ask.is_master:
+            view.jobs.given(attempt, priority)
+        self.starving.given(attempt, now)
         if decision.tags:
             view.tags.add(container_id, node, app.asking, decision.tags)
         return decision

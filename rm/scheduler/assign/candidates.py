@@ -9,12 +9,12 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
-from rm.scheduler.decisions import Locality
 from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.view.node import NodeQueue, NodeView
 from rm.scheduler.view.node_table import NodeTable
 from yaqd.model import ANY_HOST, ApplicationId
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 
 #: racks, nodes of a host, and the least loaded of all nodes where what runs there counts, that are looked at
 _COMPARED: Final = 8
@@ -62,7 +62,7 @@ class Candidates:
         keys: list[_Key] = []
         if ask.prefers_places:
             for host in islice((n for n in counts if n[0] != "/" and n != ANY_HOST), _HOSTS_LOOKED_AT):
-                keys += [node.queue for node in islice(nodes.at(host), _COMPARED) if node.queue is not None]
+                keys += [node.queue for node in islice(nodes.at(host), _COMPARED) if node.queue.is_filled]
             racks = islice((n for n in counts if n[0] == "/" and n not in ask.strict), _COMPARED)
             keys += [rack for rack in racks if nodes.has_place(rack)]
         if ask.allows(ANY_HOST):
@@ -75,27 +75,15 @@ class Candidates:
     def _find(self, key: _Key) -> Candidate | None:
         queue: NodeQueue | None = None
         if isinstance(key, NodeQueue):
-            queue = key if self._queues.has_room(key) and self._accepts(key.node) else None
+            queue = key if self._queues.open.has_room(key) and self._accepts(key.node) else None
         elif isinstance(key, str):
-            queue = self._queues.best_of(key, self._nodes.at(key), self._accepts)
+            queue = self._queues.open.best_of(key, self._nodes.at(key), self._accepts)
         else:
-            best = self._queues.best(self._accepts, len(self._of_all))
+            best = self._queues.open.best(self._accepts, len(self._of_all))
             queue = best[key] if key < len(best) else None
         return self._candidate(queue) if queue is not None else None
 
     def _candidate(self, queue: NodeQueue) -> Candidate:
-        near = locality(self._ask, queue.node) or Locality.NONE
+        near = self._ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
         affinity = self._queues.affinity(queue, near, self._app_id, self._ask.key[0])
-        return queue, affinity, self._queues.load(queue), queue.length
-
-
-def locality(ask: Ask, node: NodeView) -> Locality | None:
-    """How near the node is to what the ask wants; None when the ask forbids it."""
-    counts = ask.counts
-    if len(counts) <= 1:
-        return Locality.NONE if ask.allows(ANY_HOST) else None
-    if node.id.host in counts:
-        return Locality.NODE
-    if ask.allows(node.rack):
-        return Locality.RACK
-    return Locality.OFF_SWITCH if ask.allows(ANY_HOST) else None
+        return queue, affinity, self._queues.open.load(queue), queue.length

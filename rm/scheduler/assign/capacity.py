@@ -18,20 +18,20 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
 from rm.scheduler.assign.walk import begin, first_in_leaf
-from rm.scheduler.decisions import Locality
 from rm.scheduler.holds.choice import HoldChoice, has_room_before_queue
 from rm.scheduler.node_queues.shares import Shares
 from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
-from rm.scheduler.view.placement import satisfies
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.tally import Tally
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.placement import satisfies
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
@@ -240,7 +240,7 @@ def leaves_by_need(
         return
 
     total, share_among = view.nodes.total, view.calculator.share_among
-    if view.shares is not None:
+    if view.shares.are_kept:
         yield from leaves_by_deficit(view, view.shares, queue, is_worth_it)
         return
 

@@ -13,22 +13,23 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
-from rm.scheduler.assign.candidates import Candidates, locality
+from rm.scheduler.assign.candidates import Candidates
 from rm.scheduler.assign.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
 from rm.scheduler.assign.walk import Judge, begin, first_in_leaf
-from rm.scheduler.decisions import Locality, NodeQueuePlace
+from rm.scheduler.decisions import NodeQueuePlace
 from rm.scheduler.holds.choice import has_room_before_queue
 from rm.scheduler.holds.ends import why_given_up
 from rm.scheduler.queues.user_limits import known_limit_share
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue, NodeView
-from rm.scheduler.view.placement import satisfies
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.tally import Tally
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.placement import satisfies
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.place import choose
 
 #: of a node that has given away since its last report what it had free then
@@ -87,7 +88,7 @@ class OverAllocator:
             queue = choose(found)
             if queue is None:
                 return
-            near = locality(ask, queue.node) or Locality.NONE
+            near = ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
             yield OverAllocation(attempt, ask, queue.node, near, self.place(attempt, ask, queue, rule))
             candidates.changed(queue)
 
@@ -97,12 +98,12 @@ class OverAllocator:
         """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
         asks that were offered it and wait for a better place."""
         queue = node.queue
-        if queue is None:
+        if not queue.is_filled:
             return
         self._was = self.view.holds.release(node)
         begin(queue)
         while self.view.root.waiting:
-            has_room = self.queues.has_room(queue)
+            has_room = self.queues.open.has_room(queue)
             if not has_room and not self._may_keep_room(queue):
                 break
             # a full queue offers nothing, so that nothing passes it up
@@ -117,7 +118,7 @@ class OverAllocator:
             break
         if node.hold is None:
             queue.room = None
-        self.queues.enter_again(queue)
+        self.queues.open.enter_again(queue)
 
     def _may_keep_room(self, queue: NodeQueue) -> bool:
         """Of a queue where nothing more may wait: masters do not."""
@@ -135,9 +136,9 @@ class OverAllocator:
 
     def for_nobody(self, node: NodeView) -> None:
         """The same where nobody wants anything."""
-        if node.queue is not None:
+        if node.queue.is_filled:
             self.view.holds.release(node)
-            self.queues.enter_again(node.queue)
+            self.queues.open.enter_again(node.queue)
 
     def hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
         """Let the queue drain for the ask, unless room comes sooner at another node. What began to drain goes on,
@@ -158,7 +159,7 @@ class OverAllocator:
     def _leaves(self) -> Iterator[QueueView]:
         """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
         view = self.view
-        if view.root.is_leaf or view.shares is None:
+        if view.root.is_leaf or not view.shares.are_kept:
             return iter((view.root,))
         return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
 
@@ -169,7 +170,7 @@ class OverAllocator:
         Whoever comes to where all places are free, or is the first whose end is known, would have them all otherwise.
         """
         view = self.view
-        if view.shares is None or leaf.waiting == view.root.waiting:
+        if not view.shares.are_kept or leaf.waiting == view.root.waiting:
             return True
         if leaf.sent.containers < self.queues.bounds * leaf.spec.absolute_capacity:
             return True

@@ -14,10 +14,10 @@ them, and the next one begins with them again.
 from collections.abc import Iterable
 from typing import Final
 
-from rm.scheduler.asks.table import AskKey, following
-from rm.scheduler.view.placement import Placement
 from rm.scheduler.view.records import AttemptView, Line, OrderKey
 from yaqd.model import ApplicationAttemptId, Resource
+from yaqd.policies.asks.placement import Placement
+from yaqd.policies.asks.table import AskKey, following
 
 #: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a refusal that is
 #: seen at a glance costs 1

@@ -6,11 +6,11 @@ says what there is for whom. Long lines are walked in parts (`rm.scheduler.assig
 
 from typing import Protocol, TypeVar
 
-from rm.scheduler.asks.table import Ask, AskKey
 from rm.scheduler.assign.sweep import CHEAP, COST_MAX, PASSES_MAX, Look, Sweep
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AppView, AttemptView, Line, OrderKey, QueueView
 from yaqd.model import Resource
+from yaqd.policies.asks.table import Ask, AskKey
 
 _T = TypeVar("_T")
 _Found = TypeVar("_Found", covariant=True)

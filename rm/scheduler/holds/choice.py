@@ -23,18 +23,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.sweep import CHEAP, Look
 from rm.scheduler.assign.walk import first_in_line
-from rm.scheduler.decisions import Locality
 from rm.scheduler.node_queues.soonest import as_good_as, room_comes
-from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.room import runs_at_once
 from rm.scheduler.opportunistic.unplaced import Want
 from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeView, OpportunisticHold
 from rm.scheduler.view.records import AttemptView, QueueView
 from yaqd.model import NodeId
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 
 #: after so many times what an ask waits until a node is reserved for it, it has one reserved also where it may wait at
 #: nodes (it may be too large for what ends there, or the waits too long for its master), and one that it does not
@@ -80,7 +80,7 @@ class HoldChoice:
     def comes_soon(self, view: ClusterView, hold: AskHold, now: float) -> bool:
         """Tell whether the node may be held: room does not come much sooner at another one with a queue."""
         queues, queue, attempt, ask = view.node_queues, hold.node.queue, hold.attempt, hold.ask
-        if queue is None:
+        if not queue.is_filled:
             return True
         suits = partial(self.suits, view, hold, now)
         queues.soonest.refresh(now)
@@ -99,7 +99,7 @@ class HoldChoice:
         if not self.takes(view, attempt, ask, node, now):
             return False
         queues, queue = view.node_queues, node.queue
-        return queue is None or fits(ask.capability + queues.soonest.endless(queue), total)
+        return not queue.is_filled or fits(ask.capability + queues.soonest.endless(queue), total)
 
     def takes(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> bool:
         """Tell whether the ask prefers the node, or takes it as it has waited for long enough."""
@@ -149,7 +149,7 @@ class _Reserving:
         if attempt.reserved_at is not None or waited_s < choice.reserve_after_s:
             return False
         queues = view.node_queues
-        if self._node.queue is not None and waited_s < _PATIENCE * choice.reserve_after_s:
+        if self._node.queue.is_filled and waited_s < _PATIENCE * choice.reserve_after_s:
             has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
             if has_queue and queues.may_wait(attempt, ask):
                 return False  # it waits at nodes instead
@@ -158,12 +158,12 @@ class _Reserving:
 
 def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
     """Tell whether the node has room for this master, were it not for what waits there."""
-    room = node.queue.room if node.queue is not None else None
+    room = node.queue.room
     return ask.is_master and room is not None and view.calculator.fits(ask.capability, room)
 
 
 def opportunistic_holds(
-    want: Want, loads: Iterable[NodeLoad], last: Mapping[NodeId, float], missing: int, starve_s: float, now: float
+    want: Want, nodes: Iterable[NodeView], last: Mapping[NodeId, float], missing: int, starve_s: float, now: float
 ) -> Iterator[OpportunisticHold]:
     """Choose nodes for as many containers as are `missing`.
 
@@ -171,14 +171,14 @@ def opportunistic_holds(
     how long nodes' queues take, the node comes first that was held longest ago by `last`.
     """
 
-    def nearness(load: NodeLoad) -> tuple[float, float, int, NodeId]:
-        return load.expected_wait(), last.get(load.node.id, -math.inf), load.queued, load.node.id
+    def nearness(node: NodeView) -> tuple[float, float, int, NodeId]:
+        return node.queue.expected_wait(), last.get(node.id, -math.inf), node.queue.length, node.id
 
-    for load in sorted(loads, key=nearness):
+    for node in sorted(nodes, key=nearness):
         if missing <= 0:
             return
-        wait_s = load.expected_wait()
+        wait_s, at_once = node.queue.expected_wait(), runs_at_once(node.queue)
         until = now + (starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s)
-        kind, left = HoldKind.OPPORTUNISTIC, min(load.slots, missing)
-        yield OpportunisticHold(load.node, want.attempt, kind, now, left, want.since, until=until)
-        missing -= load.slots
+        kind, left = HoldKind.OPPORTUNISTIC, min(at_once, missing)
+        yield OpportunisticHold(node, want.attempt, kind, now, left, want.since, until=until)
+        missing -= at_once

@@ -12,7 +12,7 @@ from typing import Final
 
 from rm.scheduler.holds.choice import HoldChoice
 from rm.scheduler.node_queues.soonest import as_good_as, room_comes
-from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.room import has_room, lets_wait
 from rm.scheduler.opportunistic.unplaced import Want
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, OpportunisticHold
@@ -61,7 +61,7 @@ def _is_lost(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -
     queues, queue, attempt = view.node_queues, hold.node.queue, hold.attempt
     # an ask that wants many containers has many nodes held
     least_s = _HELD_AT_LEAST_S * 2.0 ** min(_DOUBLED_MAX, attempt.moved // max(1, hold.ask.pending))
-    if queue is None or now - hold.since < least_s:
+    if not queue.is_filled or now - hold.since < least_s:
         return False
     suits = partial(choice.suits, view, hold, now)
     queues.soonest.refresh(now)
@@ -77,15 +77,14 @@ def is_void(view: ClusterView, hold: AskHold) -> bool:
     return not (hold.is_wanted and view.calculator.fits(hold.size, hold.node.total) and hold.attempt.accepts(hold.node))
 
 
-def why_opportunistic_given_up(
-    hold: OpportunisticHold, load: NodeLoad, want: Want, starve_s: float, now: float
-) -> str | None:
+def why_opportunistic_given_up(hold: OpportunisticHold, want: Want, starve_s: float, now: float) -> str | None:
     """Say the same of a node that is held for opportunistic containers. The attempt's `want` remembers it."""
-    hold.room_since = min(hold.room_since, now) if load.has_room else math.inf
+    queue = hold.node.queue
+    hold.room_since = min(hold.room_since, now) if has_room(queue) else math.inf
     if now - hold.room_since > starve_s:
         want.since = now
         return f"it had room for {starve_s:g} s and was not used"
     if now > hold.until:
         want.in_vain.add(hold.node.id)
         return "its queue has not become short in time"
-    return None if load.lets_wait else "it takes no opportunistic containers, or has not been heard of"
+    return None if lets_wait(queue) else "it takes no opportunistic containers, or has not been heard of"

@@ -5,19 +5,23 @@ opportunistic containers (`NodeView.opportunistic_hold`). `rm.scheduler.holds.ch
 and `rm.scheduler.holds.ends` when it is given up, and why. A node that an operator drains is held for nobody.
 """
 
-from rm.scheduler.asks.table import Ask, AskKey
+from collections.abc import Callable
+
 from rm.scheduler.decisions import Keep, KeepNoMore, Note, Reserve, Unreserve
-from rm.scheduler.view.node import AskHold, Hold, HoldKind, NodeView, OpportunisticHold
+from rm.scheduler.view.node import AskHold, Hold, HoldKind, NodeQueue, NodeView, OpportunisticHold
 from rm.scheduler.view.node_table import NodeTable
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ApplicationAttemptId, NodeId
+from yaqd.policies.asks.table import Ask, AskKey
 
 
 class Holds:
     """All holds."""
 
-    def __init__(self, nodes: NodeTable) -> None:
+    def __init__(self, nodes: NodeTable, reopened: Callable[[NodeQueue], None]) -> None:
+        """`reopened` hears that a node is held no more."""
         self._nodes = nodes
+        self._reopened = reopened
         self.reserved: dict[NodeId, AskHold] = {}
         self.opportunistic: dict[NodeId, OpportunisticHold] = {}
         #: reserved rooms and queues by attempt and ask, in the order in which they began
@@ -67,8 +71,7 @@ class Holds:
             del self.opportunistic[node.id]
             return (KeepNoMore(node.id, attempt.id, why),)
         self._forget(hold)
-        if node.queue is not None:
-            node.queue.reopened()
+        self._reopened(node.queue)
         if hold.kind is HoldKind.QUEUE:
             return ()
         self._nodes.enter(node)
@@ -100,7 +103,7 @@ class Holds:
             assert asks and all(asks.values())
             for key, hold in ((key, hold) for key, holds in asks.items() for hold in holds):
                 assert (hold.attempt.id, hold.ask.key) == (attempt_id, key) and hold.node.hold is hold
-                assert hold.kind is HoldKind.RESERVED or hold.node.queue is not None
+                assert hold.kind is HoldKind.RESERVED or hold.node.queue.is_filled
                 assert hold.is_wanted and not hold.node.is_draining, hold
         held = [node.hold for node in self._nodes.all() if node.hold is not None]
         assert len(held) == sum(len(holds) for asks in self._of_attempts.values() for holds in asks.values())

@@ -17,11 +17,10 @@ from rm.scheduler.events import (
     WaitingTolerated,
     WantedElsewhere,
 )
-from rm.scheduler.node_queues.shares import Shares
+from rm.scheduler.opportunistic.placing import Opportunistic
 from rm.scheduler.opportunistic.unplaced import Unplaced
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import HoldKind
-from rm.scheduler.view.records import AttemptView
 
 
 class NodeQueueEvents:
@@ -29,13 +28,12 @@ class NodeQueueEvents:
         self,
         view: ClusterView,
         assigner: Assigner,
-        wanted: Callable[[AttemptView, Unplaced, float], None],
+        opportunistic: Opportunistic,
     ) -> None:
-        """`wanted` hears which containers of an attempt no node takes that its proxy knows."""
         self._view = view
         self._queues = queues = view.node_queues
         self._assigner = assigner
-        self._wanted = wanted
+        self._opportunistic = opportunistic
         if queues.spec is not None:
             self._begin()
         if any(queue.spec.orders_jobs for queue in view.queues.values()):
@@ -57,26 +55,26 @@ class NodeQueueEvents:
     def _begin(self) -> None:
         """From now on containers may wait; what was sent to wait is looked after also when that ends."""
         self.count_jobs()
-        if self._view.shares is None:
-            self._view.shares = Shares(self._view.calculator, self._view.nodes)
+        self._view.shares.begin()
         self._assigner.over_allocator = OverAllocator(self._view, self._assigner.policy)
 
     def count_jobs(self) -> None:
         """From now on it is known what is left of each application."""
-        if self._view.jobs is None:
+        if not self._view.jobs.are_counted:
             known = self._view.applications
-            self._queues.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
-            self._view.jobs = self._queues.jobs
+            self._view.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
         node = self._view.nodes.get(event.node_id)
-        queue = (node.queue or self._queues.begin(node)) if node is not None else None
-        if queue is not None:
-            ran = queue.started
-            self._queues.reported(queue, event, now)
-            shares = self._view.shares
-            if shares is not None and (queue.started is not ran or queue.look_at <= now):
-                shares.run(queue, ran, now)
+        if node is None:
+            return ()
+        queue, shares = node.queue, self._view.shares
+        ran = queue.started
+        self._queues.reported(queue, event, now)
+        if queue.started is not ran or queue.look_at <= now:
+            shares.run(queue, ran, now)
+        if event.opportunistic_max > 0:
+            self._opportunistic.limit_queues(now)
         return ()
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Outcome]:
@@ -85,7 +83,7 @@ class NodeQueueEvents:
         if app is None:
             return
         was_known = self._queues.estimate(app.id, event.priority) is not None
-        self._queues.jobs.set_estimate(app.id, event.priority, event.estimate_s)
+        self._view.jobs.set_estimate(app.id, event.priority, event.estimate_s)
         attempt = app.attempt
         if attempt is None or attempt.master is None:
             return
@@ -114,17 +112,17 @@ class NodeQueueEvents:
     def _wanted_elsewhere(self, event: WantedElsewhere, now: float) -> Iterator[Outcome]:
         app = self._view.applications.get(event.application_id)
         if app is not None:
-            self._queues.jobs.wanted_elsewhere(app.id, dict(event.counts))
+            self._view.jobs.wanted_elsewhere(app.id, dict(event.counts))
             self._view.reorder(app.id)
             if app.attempt is not None:
                 number = sum(number for _, number in event.counts)
-                self._wanted(app.attempt, Unplaced(number, event.sizes, event.bound), now)
+                self._opportunistic.wanted(app.attempt, Unplaced(number, event.sizes, event.bound), now)
         yield from ()
 
     def _left_told(self, event: LeftTold, now: float) -> Iterator[Outcome]:
         app_id = event.attempt_id.application_id
         if self._view.attempt(event.attempt_id) is not None:
-            self._queues.jobs.left_told(app_id, event.attempt_id, event.stages)
+            self._view.jobs.left_told(app_id, event.attempt_id, event.stages)
             self._view.reorder(app_id)
         yield from ()
 
@@ -132,9 +130,9 @@ class NodeQueueEvents:
         node = self._view.nodes.get(event.node_id) if event.node_id is not None else None
         if node is not None:
             self._queues.ran(node, event.run_s)
-        if self._view.shares is not None and event.container_id is not None:
+        if event.container_id is not None:
             self._view.shares.ran(event.container_id, event.run_s)
-        jobs = self._queues.jobs
+        jobs = self._view.jobs
         if self._queues.spec is not None and jobs.ran(event.run_s):
             for app_id in list(jobs.unknown):
                 self._view.reorder(app_id)
@@ -157,7 +155,7 @@ class NodeQueueEvents:
         if event.spec is not None:
             self._begin()
         else:
-            self._view.shares = None
+            self._view.shares.end()
         for leaf in self._view.queues.values():  # who is cut off goes by the settings
             for attempt in leaf.attempts.values():
                 self._view.use_changed(attempt)

@@ -78,9 +78,24 @@ class _Pace:
 
 
 class Shares:
+    """The book; empty, and written in by nobody, until it begins."""
+
     def __init__(self, calculator: Calculator, nodes: NodeTable) -> None:
         self._calculator = calculator
         self._nodes = nodes
+        self.are_kept = False
+        self._clear()
+
+    def begin(self) -> None:
+        """Write down what is given from now on."""
+        self.are_kept = True
+
+    def end(self) -> None:
+        """Forget all, and write nothing down any more."""
+        self.are_kept = False
+        self._clear()
+
+    def _clear(self) -> None:
         #: by path of the parent
         self._counters: dict[str, DeficitCounters] = {}
         self._given: dict[ContainerId, _Given] = {}
@@ -148,6 +163,8 @@ class Shares:
     # ---- containers
 
     def given(self, container_id: ContainerId, app: AppView, size: Resource, estimate_s: float | None) -> None:
+        if not self.are_kept:
+            return
         if size is not self._size or self._nodes.total is not self._total:
             self._size, self._total = size, self._nodes.total
             self._part = self._calculator.share(size, self._total)
@@ -179,6 +196,8 @@ class Shares:
         Reports come often, and most of what they name has been named before. So what runs longer than it counts with
         is counted anew once it has, and again after each tenth more.
         """
+        if not self.are_kept:
+            return
         due = queue.looked_at
         if queue.started is not before:
             for container_id in queue.started - before:

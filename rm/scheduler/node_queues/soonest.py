@@ -72,7 +72,7 @@ class Soonest:
         suits."""
         for wait_s, _, queue in islice(self._order, _LOOKED_AT_MAX):
             node = queue.node
-            if node is hold.node or queue.is_silent or node.queue is not queue or node.is_draining:
+            if node is hold.node or queue.is_silent or not queue.is_filled or node.is_draining:
                 continue
             other, own = node.hold, hold.attempt.reserved_at
             if other is not None and other.node.id != own and not other.is_for(hold.attempt, hold.ask):

@@ -8,9 +8,6 @@ what is in use, and their parts of the nodes' queues are counted beside (`sent`)
 Two counts say how many wait: the node's own as of its last report with what it was given since, and what is charged
 here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
 the node reports, and a node that says too little is given no more than its bound.
-
-Where something waits best is the placement policy's to say (`yaqd.policies.queueing.place`), of all nodes and of each
-rack that was asked for, at the same cost however many there are.
 """
 
 import math
@@ -18,9 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from rm.scheduler.asks.jobs import Jobs
-from rm.scheduler.asks.table import Ask
-from rm.scheduler.decisions import Locality
 from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.node_queues.open_queues import OpenQueues
 from rm.scheduler.node_queues.queued import QueuedContainers
 from rm.scheduler.node_queues.refusals import NoWait
 from rm.scheduler.node_queues.slots import Slots
@@ -30,15 +26,14 @@ from rm.scheduler.view.calculators import Calculator
 from rm.scheduler.view.node import NodeQueue, NodeView, QueuedAtNode
 from rm.scheduler.view.records import AppView, AttemptView, Held
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.lost_places import LostPlaces
-from yaqd.policies.queueing.place import Placer
-from yaqd.policies.queueing.place_scores import Affinity, Load
+from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.polling import PollGaps
 from yaqd.policies.queueing.tuning import BoundTuner
 
 _NO_AFFINITY: Final = Affinity()
-#: queues that have changed before they are entered, though nobody looks for one: so much work at a time
-_CHANGED_MAX: Final = 256
 
 
 class NodeQueues:
@@ -56,16 +51,15 @@ class NodeQueues:
         `least`: the smallest container that is given."""
         self.spec = spec
         self._charged = charged
-        self._count = count
+        self._count_sent = count
         self._sent = QueuedContainers(calculator, charged, count)
         self._slots = Slots(calculator, least)
         #: how many may wait at all nodes together
         self.bounds = 0
         self._queues: dict[NodeId, NodeQueue] = {}
         self.soonest = Soonest(self._queues, charged, self.estimate)
-        self._everywhere: Placer[NodeQueue] = self._placer()
-        #: those of racks that were asked for
-        self._racks: dict[str, Placer[NodeQueue]] = {}
+        #: those with room
+        self.open = OpenQueues(spec)
         #: how the last self-tuned bound began, and one that nobody uses
         self._like: tuple[Tuning, BoundTuner] | None = None
         self.jobs = Jobs()
@@ -73,8 +67,6 @@ class NodeQueues:
         self.lost_places = LostPlaces()
         #: in which intervals masters call
         self.polls = PollGaps()
-        #: queues that are not to be found yet as they are now
-        self._changed: dict[NodeQueue, None] = {}
 
     @property
     def number(self) -> int:
@@ -87,18 +79,14 @@ class NodeQueues:
     def change(self, spec: QueueingSpec | None) -> None:
         """Go by another configuration; what waits stays where it is."""
         self.spec = spec
-        self._everywhere = self._placer()
-        self._racks.clear()
+        self.open.change(spec)
         for queue in self._queues.values():
             queue.is_listed = False
             if spec is None:
                 queue.reported_at = None  # what it reports is not read until it is told to queue again
                 queue.room, queue.keeps_room = None, False
             self._set_bound(queue)
-            self._enter(queue)
-
-    def _placer(self) -> "Placer[NodeQueue]":
-        return Placer(self.spec.placement) if self.spec is not None else Placer()
+            self.open.enter(queue)
 
     # ---- estimates
 
@@ -145,18 +133,20 @@ class NodeQueues:
     def get(self, node_id: NodeId) -> NodeQueue | None:
         return self._queues.get(node_id)
 
-    def begin(self, node: NodeView) -> NodeQueue | None:
-        """Of a node that has none; None where none is wanted."""
-        if self.spec is None:
-            return None
-        queue = self._queues[node.id] = node.queue = NodeQueue(node, self.enter_again)
-        self._set_bound(queue)
-        return queue
-
     def reported(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
-        """Take in what a node says, as far as it can be."""
-        if self.spec is None:
-            return
+        """Take in what a node says of its queue."""
+        queue.opportunistic_max, queue.is_silent = event.opportunistic_max, False
+        if self.spec is not None and event.queues_any:
+            self._take_in(queue, event, now)
+        elif not queue.is_filled:
+            queue.running, queue.queued, queue.wait_s = event.running, event.queued, event.wait_s
+            queue.given, queue.opportunistic_s = 0, 0.0
+
+    def _take_in(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
+        """Take in what a node says whose queue is filled from now on, as far as it can be."""
+        if not queue.is_filled:
+            queue.is_filled, self._queues[queue.node.id] = True, queue
+            self._set_bound(queue)
         is_new = not queue.is_heard or queue.is_told_more(event) or queue.most != event.most
         if queue.most != event.most:
             queue.most = event.most
@@ -165,29 +155,29 @@ class NodeQueues:
         queue.room = event.free.smaller(queue.node.total) if event.free is not None else None
         queue.room_s = event.room_s
         if is_new:
-            self._take_in(queue, event)
+            self._count(queue, event)
             queue.told_waiting, queue.is_heard = event.waiting, True
             if queue.started != event.started:
                 queue.started = event.started
         bound = queue.bound
         if queue.tuner is not None:
             bound = queue.tuned(queue.tuner, self.polls.median(now), event.gap_s, now)
-        queue.reported_at, queue.is_silent = now, False
+        queue.reported_at = now
         wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
             self._count_bound(queue, bound)
-            self._enter(queue)
+            self.open.enter(queue)
         elif bound:
-            self.enter_again(queue)
+            self.open.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
         """What the node said last is too old: nothing more waits there until it reports."""
-        if node.queue is not None:
-            node.queue.is_silent = True
-            self._enter(node.queue)
+        node.queue.is_silent = True
+        if node.queue.is_filled:
+            self.open.enter(node.queue)
 
-    def _take_in(self, queue: NodeQueue, event: NodeQueueReported) -> None:
+    def _count(self, queue: NodeQueue, event: NodeQueueReported) -> None:
         """How many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
         node = queue.node
         is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
@@ -197,7 +187,7 @@ class NodeQueues:
             self.resized(node)
         running, queued = event.running, event.queued
         queue.running, queue.queued = running if running > 0 else 0, queued if queued > 0 else 0
-        queue.given = 0
+        queue.given, queue.opportunistic_s = 0, 0.0
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
         # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
         within = queue.running
@@ -235,12 +225,12 @@ class NodeQueues:
 
     def ran(self, node: NodeView, seconds: float) -> None:
         """A container of this node ended well after so long."""
-        if node.queue is not None and node.queue.tuner is not None:
+        if node.queue.tuner is not None:
             node.queue.tuner.ran(seconds)
 
     def resized(self, node: NodeView) -> None:
         """What a node holds, or its size, changed at once."""
-        if node.queue is not None:
+        if node.queue.is_filled:
             self._sent.resized(node.queue)
 
     def left(self, node: NodeView) -> None:
@@ -248,60 +238,11 @@ class NodeQueues:
         if queue is not None:
             for container_id in list(queue.waiting):
                 self._sent.start(queue, container_id)
-            self._changed.pop(queue, None)
-            for placer in self._placers_of(queue):
-                placer.remove(queue)
+            self.open.remove(queue)
             self._count_bound(queue, 0)
-            node.queue = None
-
-    def _placers_of(self, queue: NodeQueue) -> "Iterable[Placer[NodeQueue]]":
-        rack = self._racks.get(queue.node.rack)
-        return (self._everywhere,) if rack is None else (self._everywhere, rack)
-
-    def _enter(self, queue: NodeQueue) -> None:
-        """Let the queue be found, as it is when somebody looks, or not: most change several times before that."""
-        queue.score = None
-        self._changed[queue] = None
-        if len(self._changed) > _CHANGED_MAX:
-            self._enter_changed()
-
-    def _enter_changed(self) -> None:
-        for queue in self._changed:
-            if not self.has_room(queue):
-                if queue.is_listed:
-                    queue.is_listed = False
-                    for placer in self._placers_of(queue):
-                        placer.remove(queue)
-                continue
-            at = queue.length, queue.expected_wait(), queue.slots
-            if queue.is_listed and queue.listed_at == at:
-                continue  # as it is to be found already
-            queue.is_listed, queue.listed_at = True, at
-            load = Load(*at)
-            for placer in self._placers_of(queue):
-                placer.put(queue, queue.name, load)
-        self._changed.clear()
-
-    def enter_again(self, queue: NodeQueue) -> None:
-        """Let the queue be found that has room though the same waits in it: its node is no longer drained, or held."""
-        if not queue.is_listed and self.has_room(queue):
-            self._enter(queue)
+            queue.is_filled = False
 
     # ---- room
-
-    def has_room(self, queue: NodeQueue) -> bool:
-        return self.spec is not None and queue.no_room(self.spec.wait_max_s) is None
-
-    @staticmethod
-    def _load(queue: NodeQueue) -> Load:
-        return Load(queue.length, queue.expected_wait(), queue.slots)
-
-    def load(self, queue: NodeQueue) -> float:
-        """What makes a node a worse one, by the strategy."""
-        score = queue.score
-        if score is None:
-            score = queue.score = self._everywhere.load(self._load(queue))
-        return score
 
     @property
     def has_interference(self) -> bool:
@@ -311,32 +252,11 @@ class NodeQueues:
     def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
         """How suitable the node is for a task of this stage, apart from its load."""
         affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
-        worth = affinity.rack if near is Locality.RACK else affinity.elsewhere if near is Locality.OFF_SWITCH else 1.0
-        if affinity.interference <= 0.0:
-            return worth
-        held = (self._charged[container_id] for container_id in queue.node.containers)
-        alike = sum(1 for one in held if one.priority == priority and one.application.id == app_id)
-        return affinity.fought_for(worth, alike, queue.slots)
-
-    def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
-        """Those with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
-        if self._changed:
-            self._enter_changed()
-        return self._everywhere.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), most)
-
-    def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> NodeQueue | None:
-        """The same in a rack, whose nodes these are: the best one, if there is one."""
-        if self._changed:
-            self._enter_changed()
-        placer = self._racks.get(rack)
-        if placer is None:
-            placer = self._racks[rack] = self._placer()
-            for queue in (node.queue for node in nodes):
-                if queue is not None and queue.is_listed:
-                    placer.put(queue, queue.name, self._load(queue))
-                    queue.listed_at = None  # not everywhere the same, maybe
-        found = placer.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), 1)
-        return found[0] if found else None
+        alike = 0
+        if affinity.interference > 0.0:
+            held = (self._charged[container_id] for container_id in queue.node.containers)
+            alike = sum(1 for one in held if one.priority == priority and one.application.id == app_id)
+        return affinity.worth(near, alike, queue.slots)
 
     # ---- containers
 
@@ -347,13 +267,22 @@ class NodeQueues:
     def sent(self, node: NodeView, container_id: ContainerId, attempt: AttemptView, ask: Ask) -> None:
         """A container, already charged, was sent to wait."""
         queue = node.queue
-        assert queue is not None, f"{node.id} has no queue"
+        assert queue.is_filled, f"the queue of {node.id} is not filled"
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
         self._sent.wait(queue, container_id, QueuedAtNode(attempt.app, ask.capability, estimate))
         queue.given += 1
         if len(queue.waiting) > queue.at_node:
             queue.added_s += estimate
-        self._enter(queue)
+        self.open.enter(queue)
+
+    def sent_opportunistic(self, queue: NodeQueue, app_id: ApplicationId, priority: int) -> None:
+        """Note that an opportunistic container was sent to wait, which is charged to nobody."""
+        estimate = self.estimate(app_id, priority)
+        queue.given += 1
+        queue.opportunistic_s += math.inf if estimate is None else estimate
+        queue.is_heard = False
+        if queue.is_filled:
+            self.open.enter(queue)
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
         """The container, about to be discharged, counts as any other if it waited until now."""
@@ -363,35 +292,33 @@ class NodeQueues:
 
     def ended(self, node: NodeView) -> None:
         """A container of this node, already discharged, is over: another one should have started."""
-        if node.queue is not None:
-            node.queue.is_heard = False
-            self._sent.trim(node.queue)
-            node.queue.count_added()
-            self._enter(node.queue)
+        queue = node.queue
+        if queue.is_filled:
+            queue.is_heard = False
+            self._sent.trim(queue)
+            queue.count_added()
+            self.open.enter(queue)
 
     def recall(self, app: AppView) -> tuple[tuple[NodeQueue, ContainerId], ...]:
         """Count what the application has waiting as started, while its queue is changed; which containers they were."""
         found = tuple((q, c) for q in self._queues.values() for c, sent in q.waiting.items() if sent.app is app)
         for queue, container_id in found:
-            self._count(app, queue.waiting[container_id].resource, -1)
+            self._count_sent(app, queue.waiting[container_id].resource, -1)
         return found
 
     def send_again(self, sent: Iterable[tuple[NodeQueue, ContainerId]]) -> None:
         for queue, container_id in sent:
             waiting = queue.waiting[container_id]
-            self._count(waiting.app, waiting.resource, 1)
+            self._count_sent(waiting.app, waiting.resource, 1)
 
     def validate(self) -> None:
         """Assert every invariant."""
         bounds = 0
         for name, queue in self._queues.items():
-            assert queue.node.queue is queue, name
+            assert queue.node.queue is queue and queue.is_filled, name
             assert set(queue.waiting) <= set(queue.node.containers), name
             bounds += queue.counted
             assert queue.excess == sum((sent.resource for sent in queue.waiting.values()), Resource()), name
             assert min(queue.given, queue.queued, queue.running) >= 0, name
-            for placer in self._placers_of(queue):
-                assert queue.is_listed is (queue in placer), name
-                assert queue in placer or queue in self._changed or not self.has_room(queue), name
-                placer.validate()
+            self.open.validate(queue)
         assert bounds == self.bounds

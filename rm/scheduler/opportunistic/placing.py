@@ -14,19 +14,33 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from rm.scheduler.asks.table import Ask, AskKey, AskTable
-from rm.scheduler.decisions import Allocate, Locality
-from rm.scheduler.events import AskRow, NodeLoaded, ProxyPlaced
-from rm.scheduler.opportunistic.node_load import RULES, LoadOrder, NodeLoad
-from rm.scheduler.opportunistic.places import best_place, takes
-from rm.scheduler.opportunistic.search import Search, in_turn
+from rm.scheduler.decisions import Allocate
+from rm.scheduler.events import ProxyPlaced
+from rm.scheduler.opportunistic.room import (
+    RULES,
+    LoadOrder,
+    behind,
+    is_open,
+    lets_wait,
+    load,
+    place_there,
+    starts,
+    takes,
+    used_share,
+)
+from rm.scheduler.opportunistic.search import Search
 from rm.scheduler.opportunistic.starved import Starved
 from rm.scheduler.opportunistic.unplaced import Unplaced
 from rm.scheduler.view.cluster import ClusterView
-from rm.scheduler.view.node import NodeView
+from rm.scheduler.view.node import NodeQueue, NodeView
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.rows import AskRow, Locality
+from yaqd.policies.asks.table import Ask, AskKey, AskTable
+from yaqd.policies.queueing.place import Contender, best_place
+from yaqd.policies.queueing.place_scores import PLACES
 from yaqd.policies.queueing.rebalance import queue_limit
 
 
@@ -62,13 +76,11 @@ class Opportunistic:
         #: how nodes are filled beyond their size, and which tasks have to be placed again
         self._queues = view.node_queues
         self._ask_rows_max = ask_rows_max
-        self._loads: dict[NodeId, NodeLoad] = {}
-        #: how many nodes have ever joined
-        self._joined = 0
+        self.fits: Final = view.calculator.fits
         self._asks: dict[ApplicationAttemptId, AskTable] = {}
         #: the last ask that was done with, where its master's next heartbeat goes on after it
         self._reached: dict[ApplicationAttemptId, AskKey | None] = {}
-        self._chosen: list[NodeLoad] = []
+        self._chosen: list[NodeQueue] = []
         self._chosen_at = -math.inf
         #: which nodes were held then (`Starved.version`)
         self._chosen_without = 0
@@ -86,44 +98,32 @@ class Opportunistic:
 
     def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
         """`containers`: what the node brings along."""
-        self._joined += 1
-        load = self._loads[node.id] = NodeLoad(node, self._view.calculator, self._joined)
         for container_id in containers:
             placed = self.containers.get(container_id)
             if placed is not None and placed.node_id == node.id:
-                load.held = load.held + placed.resource
-        self._chosen_at = -math.inf
+                node.queue.held += placed.resource
+        self.choose_again()
 
     def node_left(self, node_id: NodeId) -> None:
-        self._loads.pop(node_id, None)
         self.starved.node_left(node_id)
+        self.choose_again()
+
+    def choose_again(self) -> None:
+        """Choose the nodes anew at the next call: one of them has gone, or is silent."""
         self._chosen_at = -math.inf
 
-    def node_loaded(self, event: NodeLoaded, now: float) -> None:
-        load = self._loads.get(event.node_id)
-        if load is not None:
-            load.length, load.capacity, load.wait_ms = event.length, event.capacity, event.wait_ms
-            load.given, load.added_s, load.is_silent = 0, 0.0, False
-        self._limit_queues(now)
-
-    def node_silent(self, node_id: NodeId) -> None:
-        """Nothing goes there until it reports."""
-        load = self._loads.get(node_id)
-        if load is not None:
-            load.is_silent = True
-            self._chosen_at = -math.inf
-
-    def _limit_queues(self, now: float) -> None:
-        """Worked out once in a while, as Hadoop does: it depends on all nodes, and each asks at its heartbeats."""
+    def limit_queues(self, now: float) -> None:
+        """Work out how long queues may be, once in a while, as Hadoop does: it depends on all nodes, and each asks at
+        its heartbeats."""
         bounds = self.limits
         if not 0.0 <= now - self._limit_at < bounds.choice_s:
-            lengths = (load.length for load in self._loads.values() if load.length is not None)
+            lengths = (queue.queued for queue in self.queues() if queue.opportunistic_max > 0)
             self.queue_limit = int(queue_limit(lengths, bounds.deviations, bounds.queue_min, bounds.queue_max))
             self._limit_at = now
 
-    def loads(self) -> list[NodeLoad]:
-        """All nodes."""
-        return list(self._loads.values())
+    def queues(self) -> list[NodeQueue]:
+        """List the queues of all nodes."""
+        return [node.queue for node in self._view.nodes.all()]
 
     # ---- asks
 
@@ -165,8 +165,9 @@ class Opportunistic:
         """What the attempt can be given now, already booked."""
         table = self._asks.get(attempt.id)
         left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
-        search, reached = Search(partial(self._at, attempt.id), attempt.accepts), self._reached.pop(attempt.id, None)
-        for ask in in_turn(table, reached) if table is not None else ():
+        search = Search(partial(self._at, attempt.id), partial(self._takes, attempt))
+        reached = self._reached.pop(attempt.id, None)
+        for ask in table.in_turn(reached) if table is not None else ():
             while ask.pending and left > 0 and table is not None and not search.is_over:
                 wait_limit_s = self._wait_limit_of(attempt, ask, now)
                 is_new = search.is_new(ask, wait_limit_s)
@@ -175,14 +176,14 @@ class Opportunistic:
                     search.missed(ask, wait_limit_s)
                     reached = ask.key
                     break
-                load, locality = found
-                app_id = attempt.id.application_id
-                may_wait = not load.fits(ask.capability)
+                queue, locality = found
+                app_id, node = attempt.id.application_id, queue.node
+                may_wait = not starts(queue, ask.capability, self.fits)
                 since = self._queues.lost_places.take(app_id, ask.key[0], ask.pending, may_wait=may_wait)
-                table.take(ask, load.node.id.host, load.node.rack, locality, now)
+                table.take(ask, node.id.host, node.rack, locality, now)
                 left -= 1
-                self.starved.given(attempt.id, load.node.id, now)
-                yield self._give(attempt, ask, load, locality, since)
+                self.starved.given(attempt.id, node.id, now)
+                yield self._give(attempt, ask, queue, locality, since)
             if search.is_over:
                 self._reached[attempt.id] = reached
                 break
@@ -203,24 +204,24 @@ class Opportunistic:
         if spec is None:
             self.starved.clear()
         else:
-            self.starved.look(self._loads, spec.starve_s, now)
+            self.starved.look(self._view.nodes.all(), spec.starve_s, now)
 
     def _give(
-        self, attempt: AttemptView, ask: Ask, load: NodeLoad, locality: Locality, since: float | None
+        self, attempt: AttemptView, ask: Ask, queue: NodeQueue, locality: Locality, since: float | None
     ) -> Allocate:
         attempt.sequence += 1
         container_id = ContainerId.make(attempt.id, attempt.sequence, epoch=attempt.epoch)
         spec = self._queues.spec
         waits = f"of the nodes with room it is the best by {spec.placement}" if spec else RULES[self.limits.order]
-        rule = "its node had room" if load.fits(ask.capability) else waits
-        queued = None if load.fits(ask.capability) else load.place(rule)
-        if queued is not None:
-            self._send(load, attempt.id.application_id, ask.key[0])
-        self.adopt(container_id, load.node.id, ask.capability, ask.key[0])
+        rule, queued = "its node had room", None
+        if not starts(queue, ask.capability, self.fits):
+            rule, queued = waits, place_there(queue, waits)
+            self._queues.sent_opportunistic(queue, attempt.id.application_id, ask.key[0])
+        self.adopt(container_id, queue.node.id, ask.capability, ask.key[0])
         priority, request_id = ask.key
         return Allocate(
             container_id,
-            load.node.id,
+            queue.node.id,
             ask.capability,
             priority,
             request_id,
@@ -238,22 +239,22 @@ class Opportunistic:
             self._look(now)
         self._choose(now)
 
-    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeLoad]:
+    def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeQueue]:
         """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
         are held for this attempt."""
         own = self._holds.opportunistic_of(attempt_id) if attempt_id is not None else ()
-        return [*self._chosen, *(load for hold in own if self._is_known(load := self._loads[hold.node.id]))]
+        return [*self._chosen, *(hold.node.queue for hold in own if self._is_known(hold.node.queue))]
 
-    def _ranked_at(self, now: float, attempt_id: ApplicationAttemptId) -> list[NodeLoad]:
+    def _ranked_at(self, now: float, attempt_id: ApplicationAttemptId) -> list[NodeQueue]:
         self.elapsed(now)
         return self.ranked(attempt_id)
 
     def book(self, placed: ProxyPlaced, now: float) -> Allocate:
         """What somebody else has chosen: counted like what is chosen here."""
         self.starved.given(placed.container_id.attempt_id, placed.node_id, now)
-        load = self._loads.get(placed.node_id)
-        if load is not None and not load.fits(placed.resource):
-            self._send(load, placed.container_id.application_id, placed.priority)
+        node = self._view.nodes.get(placed.node_id)
+        if node is not None and not starts(node.queue, placed.resource, self.fits):
+            self._queues.sent_opportunistic(node.queue, placed.container_id.application_id, placed.priority)
         self.adopt(placed.container_id, placed.node_id, placed.resource, placed.priority)
         return Allocate(
             placed.container_id,
@@ -268,25 +269,19 @@ class Opportunistic:
             queued=placed.place,
         )
 
-    def _send(self, load: NodeLoad, app_id: ApplicationId, priority: int) -> None:
-        """One more waits there."""
-        load.given += 1
-        estimate_s = self._queues.estimate(app_id, priority)
-        load.added_s += math.inf if estimate_s is None else estimate_s
-
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
         """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
-        wait_limit_s, load = self.wait_limit(attempt), self._loads.get(node_id)
-        if load is not None and not load.is_open(attempt.id):
+        wait_limit_s, node = self.wait_limit(attempt), self._view.nodes.get(node_id)
+        if node is not None and not is_open(node.queue, attempt.id):
             return False
-        return wait_limit_s == math.inf or (load is not None and takes(load, need, wait_limit_s))
+        return wait_limit_s == math.inf or (node is not None and takes(node.queue, need, wait_limit_s, self.fits))
 
     def _find(
         self, attempt: AttemptView, ask: Ask, wait_limit_s: float, search: Search, now: float
-    ) -> tuple[NodeLoad, Locality] | None:
+    ) -> tuple[NodeQueue, Locality] | None:
         """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
         spec = self._queues.spec
-        open_ones: list[NodeLoad] = []
+        open_ones: list[NodeQueue] = []
         for locality, taking in search.takers(ask, wait_limit_s, partial(self._ranked_at, now, attempt.id)):
             if spec is not None:
                 open_ones += taking
@@ -294,19 +289,21 @@ class Opportunistic:
                 return min(taking, key=self._order), locality
         if spec is None:
             return None
-        app_id, priority = attempt.id.application_id, ask.key[0]
-        return best_place(
-            spec,
-            ask,
-            open_ones,
-            lambda load: load.fits(ask.capability),
-            lambda load: self._alike[load.node.id, app_id, priority],
-        )
+        contenders = (self._contender(attempt, ask, queue) for queue in dict.fromkeys(open_ones))
+        best = best_place(PLACES[spec.placement], spec.affinity, contenders)
+        return (best.node, best.near) if best is not None else None
 
-    def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeLoad]:
-        """The nodes of a host or rack that are not held for others."""
-        loads, here = self._loads, self._view.nodes.at(name)
-        return (load for node in here if (load := loads.get(node.id)) is not None and load.is_open(attempt_id))
+    def _contender(self, attempt: AttemptView, ask: Ask, queue: NodeQueue) -> Contender[NodeQueue]:
+        near = ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
+        alike = self._alike[queue.node.id, attempt.id.application_id, ask.key[0]]
+        return Contender(queue, near, alike, load(queue), starts(queue, ask.capability, self.fits), behind(queue))
+
+    def _at(self, attempt_id: ApplicationAttemptId, name: str) -> Iterator[NodeQueue]:
+        """List the nodes of a host or rack that are not held for others."""
+        return (node.queue for node in self._view.nodes.at(name) if is_open(node.queue, attempt_id))
+
+    def _takes(self, attempt: AttemptView, queue: NodeQueue, need: Resource, wait_limit_s: float) -> bool:
+        return takes(queue, need, wait_limit_s, self.fits) and attempt.accepts(queue.node)
 
     def wait_limit(self, attempt: AttemptView) -> float:
         """None of the attempt's containers is sent where it is expected to wait as long, s."""
@@ -321,19 +318,18 @@ class Opportunistic:
     def _choose(self, now: float) -> None:
         is_new = self._chosen_without != self.starved.version
         if now - self._chosen_at >= self.limits.choice_s or is_new or not self._chosen:
-            known = (load for load in self._loads.values() if load.is_open(None) and self._is_known(load))
+            known = (queue for queue in self.queues() if is_open(queue, None) and self._is_known(queue))
             self._chosen = heapq.nsmallest(self.limits.nodes_used, known, key=self._order)
             self._chosen_at, self._chosen_without = now, self.starved.version
 
-    def _is_known(self, load: NodeLoad) -> bool:
-        if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and load.wait_ms < 0:
+    def _is_known(self, queue: NodeQueue) -> bool:
+        if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and queue.wait_s == math.inf:
             return False
-        return load.lets_wait and (load.capacity is None or load.queued < load.capacity)
+        return lets_wait(queue) and queue.length < queue.opportunistic_max
 
-    def _order(self, load: NodeLoad) -> tuple[float, float, float, NodeId]:
-        length = (load.length or 0) + load.given
-        wait = load.wait_ms if self.limits.order is LoadOrder.QUEUE_WAIT_TIME else 0
-        return (wait, length, load.share(), load.node.id)
+    def _order(self, queue: NodeQueue) -> tuple[float, float, float, NodeId]:
+        wait_s = queue.wait_s if self.limits.order is LoadOrder.QUEUE_WAIT_TIME else 0.0
+        return wait_s, queue.length, used_share(queue), queue.node.id
 
     # ---- containers
 
@@ -343,17 +339,17 @@ class Opportunistic:
         self._alike[node_id, container_id.application_id, priority] += 1
         self._queues.jobs.began(container_id.application_id, priority)
         self._view.reorder(container_id.application_id)
-        load = self._loads.get(node_id)
-        if load is not None:
-            load.held = load.held + resource
+        node = self._view.nodes.get(node_id)
+        if node is not None:
+            node.queue.held += resource
 
     def release(self, container_id: ContainerId) -> Placed | None:
         """The container is over, or opportunistic no longer; None when it was not."""
         placed = self.containers.pop(container_id, None)
-        load = self._loads.get(placed.node_id) if placed is not None else None
-        if placed is not None and load is not None:
-            load.held = load.held - placed.resource
         if placed is not None:
+            node = self._view.nodes.get(placed.node_id)
+            if node is not None:
+                node.queue.held -= placed.resource
             stage = (placed.node_id, container_id.application_id, placed.priority)
             self._alike[stage] -= 1
             if not self._alike[stage]:
@@ -364,13 +360,14 @@ class Opportunistic:
 
     def validate(self) -> None:
         """Assert every invariant."""
-        for load in self._loads.values():
-            held = Resource()
+        nodes = self._view.nodes.all()
+        for node in nodes:
+            held, found = Resource(), node.queue.held
             for placed in self.containers.values():
-                if placed.node_id == load.node.id:
+                if placed.node_id == node.id:
                     held = held + placed.resource
-            assert (held.memory_mb, held.vcores) == (load.held.memory_mb, load.held.vcores), load.node.id
-        self.starved.validate(self._loads)
+            assert (held.memory_mb, held.vcores) == (found.memory_mb, found.vcores), node.id
+        self.starved.validate(node.id for node in nodes)
         stages = ((placed.node_id, c.application_id, placed.priority) for c, placed in self.containers.items())
         assert Counter(stages) == self._alike
         for table in self._asks.values():

@@ -5,17 +5,14 @@ is not looked at again, and after so many nodes or so many asks in vain the call
 on there, so that what cannot be placed hides nothing for long.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from operator import attrgetter
 from typing import Final
 
-from rm.scheduler.asks.table import Ask, AskKey, AskTable
-from rm.scheduler.decisions import Locality
-from rm.scheduler.opportunistic.node_load import NodeLoad
-from rm.scheduler.opportunistic.places import takes
-from rm.scheduler.view.node import NodeView
+from rm.scheduler.view.node import NodeQueue
 from yaqd.model import ANY_HOST, Resource
+from yaqd.policies.asks.rows import Locality
+from yaqd.policies.asks.table import Ask
 
 #: asks that may find no node, each for something else, in one call
 _MISSES_MAX: Final = 1000
@@ -26,10 +23,12 @@ _LOOKS_MAX: Final = 100_000
 class Search:
     """Within one call nodes only fill, so what takes nothing now takes nothing of it later."""
 
-    def __init__(self, at: Callable[[str], Iterable[NodeLoad]], accepts: Callable[[NodeView], bool]) -> None:
-        """`at`: the nodes of a host or rack; `accepts`: may they have anything?"""
+    def __init__(
+        self, at: Callable[[str], Iterable[NodeQueue]], takes: Callable[[NodeQueue, Resource, float], bool]
+    ) -> None:
+        """`at`: the nodes of a host or rack; `takes`: may one so large that may wait for so long, s, go there?"""
         self._at = at
-        self._accepts = accepts
+        self._takes = takes
         self._looks = 0
         self._missed: set[Hashable] = set()
         #: hosts and racks where nothing takes one so large that may wait for so long, s
@@ -49,8 +48,8 @@ class Search:
         self._missed.add(_wish(ask, wait_limit_s))
 
     def takers(
-        self, ask: Ask, wait_limit_s: float, least_loaded: Callable[[], Iterable[NodeLoad]]
-    ) -> Iterator[tuple[Locality, list[NodeLoad]]]:
+        self, ask: Ask, wait_limit_s: float, least_loaded: Callable[[], Iterable[NodeQueue]]
+    ) -> Iterator[tuple[Locality, list[NodeQueue]]]:
         """The nodes that take one: on its hosts, then in its racks, in the order in which they joined, then those of
         the least loaded ones, as far as it allows them."""
         hosts = [name for name in ask.counts if name != ANY_HOST and name[0] != "/"]
@@ -65,29 +64,21 @@ class Search:
             self._all_full = not loads
             yield away, self._those(loads, ask, wait_limit_s)
 
-    def _takers_at(self, name: str, ask: Ask, wait_limit_s: float) -> list[NodeLoad]:
+    def _takers_at(self, name: str, ask: Ask, wait_limit_s: float) -> list[NodeQueue]:
         key = (name, ask.capability, wait_limit_s)
         taking = self._those(self._at(name) if key not in self._full else (), ask, wait_limit_s)
         if not taking:
             self._full.add(key)
         return taking
 
-    def _those(self, loads: Iterable[NodeLoad], ask: Ask, wait_limit_s: float) -> list[NodeLoad]:
+    def _those(self, loads: Iterable[NodeQueue], ask: Ask, wait_limit_s: float) -> list[NodeQueue]:
         loads = list(loads)
         self._looks += 1 + len(loads)
-        return [load for load in loads if takes(load, ask.capability, wait_limit_s) and self._accepts(load.node)]
+        return [load for load in loads if self._takes(load, ask.capability, wait_limit_s)]
 
 
-_key: Callable[[Ask], AskKey] = attrgetter("key")
-_number: Callable[[NodeLoad], int] = attrgetter("number")
+_number: Callable[[NodeQueue], int] = attrgetter("node.number")
 
 
 def _wish(ask: Ask, wait_limit_s: float) -> Hashable:
     return ask.capability, frozenset(ask.counts), frozenset(ask.strict), wait_limit_s
-
-
-def in_turn(table: AskTable, after: AskKey | None) -> list[Ask]:
-    """All asks in serving order from the one after this on, then those before; None: from the first on."""
-    asks = sorted(table, key=_key)
-    first = bisect_right(asks, after, key=_key) if after is not None else 0
-    return [*asks[first:], *asks[:first]]

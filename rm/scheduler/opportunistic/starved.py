@@ -11,7 +11,7 @@ At most a tenth of the nodes is held at a time, and at least one, in the order i
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Final
 
@@ -19,9 +19,9 @@ from rm.scheduler.decisions import Note
 from rm.scheduler.holds.choice import opportunistic_holds
 from rm.scheduler.holds.ends import why_opportunistic_given_up
 from rm.scheduler.holds.table import Holds
-from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.opportunistic.room import lets_wait
 from rm.scheduler.opportunistic.unplaced import Unplaced, Want
-from rm.scheduler.view.node import OpportunisticHold
+from rm.scheduler.view.node import NodeView, OpportunisticHold
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ApplicationAttemptId, NodeId
 
@@ -77,35 +77,35 @@ class Starved:
         for attempt_id in list(self._wants):
             self.forget(attempt_id)
 
-    def look(self, loads: Mapping[NodeId, NodeLoad], starve_s: float, now: float) -> None:
+    def look(self, nodes: Collection[NodeView], starve_s: float, now: float) -> None:
         """Hold nodes where that is due, and give up those that need not be held any more."""
         if not self._wants or 0.0 <= now - self._looked_at < _LOOK_S:
             return
         self._looked_at = now
         for hold in list(self._holds.opportunistic.values()):
             want = self._wants[hold.attempt.id]
-            why = why_opportunistic_given_up(hold, loads[hold.node.id], want, starve_s, now)
+            why = why_opportunistic_given_up(hold, want, starve_s, now)
             if why is not None:
                 self._end(hold, why)
-        most = max(1, len(loads) // _PART) - len(self._holds.opportunistic)
+        most = max(1, len(nodes) // _PART) - len(self._holds.opportunistic)
         due = [want for want in self._wants.values() if now - want.since >= starve_s] if most > 0 else []
         for want in sorted(due, key=lambda want: want.since):
-            for hold in islice(self._due(want, loads.values(), starve_s, now), most):
+            for hold in islice(self._due(want, nodes, starve_s, now), most):
                 self.news += self._holds.begin(hold)
                 self._last[hold.node.id] = now
                 self.version += 1
                 most -= 1
 
-    def _due(self, want: Want, loads: Iterable[NodeLoad], starve_s: float, now: float) -> Iterable[OpportunisticHold]:
+    def _due(self, want: Want, nodes: Iterable[NodeView], starve_s: float, now: float) -> Iterable[OpportunisticHold]:
         """Choose nodes for an attempt that has waited for too long, best first."""
         missing = want.unplaced.number - sum(hold.left for hold in self._holds.opportunistic_of(want.attempt.id))
         takes, accepts = want.unplaced.may_start, want.attempt.accepts
         possible = [
-            load
-            for load in (loads if missing > 0 else ())
-            if load.node.opportunistic_hold is None and load.lets_wait and takes(load) and accepts(load.node)
+            node
+            for node in (nodes if missing > 0 else ())
+            if node.opportunistic_hold is None and lets_wait(node.queue) and takes(node) and accepts(node)
         ]
-        untried = [load for load in possible if load.node.id not in want.in_vain]
+        untried = [node for node in possible if node.id not in want.in_vain]
         if possible and not untried:
             want.since = now  # what holds them does not end: they are the others' for another threshold
             want.in_vain.clear()

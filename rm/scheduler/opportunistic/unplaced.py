@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.events import BoundWish
-from rm.scheduler.opportunistic.node_load import NodeLoad
+from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import ANY_HOST, NodeId, Resource
+from yaqd.policies.asks.table import Ask
 
 #: containers that insist on places and are told apart; of further ones no place is known
 _BOUND_MAX: Final = 1000
@@ -41,21 +41,16 @@ class Unplaced:
                 sizes.add(ask.capability)
             elif ask.pending:
                 bound.append(ask)
-        found = [BoundWish(ask.pending, ask.capability, _places(ask)) for ask in islice(bound, _BOUND_MAX)]
+        found = [BoundWish(ask.pending, ask.capability, ask.places()) for ask in islice(bound, _BOUND_MAX)]
         found.append(BoundWish(sum(ask.pending for ask in bound[_BOUND_MAX:]), None, frozenset()))
         return cls(number, sizes, found)
 
-    def may_start(self, load: NodeLoad) -> bool:
+    def may_start(self, node: NodeView) -> bool:
         """Tell whether one of them may start there, once what is in the way has ended."""
-        node = load.node
         if self._anywhere and (not self._sizes or any(size.fits_in(node.total) for size in self._sizes)):
             return True
         wanted = (size for place in (node.id.host, node.rack) for size in self._at.get(place, ()))
         return any(size is None or size.fits_in(node.total) for size in wanted)
-
-
-def _places(ask: Ask) -> frozenset[str]:
-    return frozenset(name for name in ask.counts if name != ANY_HOST and (name[0] != "/" or ask.allows(name)))
 
 
 @dataclass(slots=True, eq=False)

@@ -79,7 +79,7 @@ class Preemption:
         for container_id in [c for c in self._noticed if c not in view.containers]:
             del self._noticed[container_id]
         spec, waits, is_due = self.spec, bool(view.root.waiting), False
-        if view.shares is not None:
+        if view.shares.are_kept:
             self._claims.look(view, spec.interval_s, now)
             waits = bool(self._claims)
             is_due = self._claims.are_due(view, spec.interval_s, now)
@@ -108,7 +108,7 @@ class Preemption:
 
     def _choose(self, view: ClusterView, spec: PreemptionSpec) -> Iterator[tuple[ContainerId, str]]:
         allowed = _times(view.nodes.total, spec.per_round)
-        givers = list(_givers(view, spec, allowed, self._claims if view.shares is not None else None))
+        givers = list(_givers(view, spec, allowed, self._claims if view.shares.are_kept else None))
         if not givers:
             return
         held: dict[int, list[tuple[ContainerId, Held]]] = {}
@@ -117,7 +117,7 @@ class Preemption:
                 continue  # it holds nothing of its queue's yet
             held.setdefault(charge.application.sequence, []).append((container_id, charge))
         budget = [allowed]
-        prefer = partial(_preferred, self._noticed, self._claims.places(view)) if view.shares is not None else list
+        prefer = partial(_preferred, self._noticed, self._claims.places(view)) if view.shares.are_kept else list
         for share, to_get in givers:
             for container_id in _containers_of(view, share.queue, to_get, held, budget, prefer):
                 yield container_id, share.queue.path
@@ -267,7 +267,7 @@ def _is_wanted(view: ClusterView, to_get: Resource, held: Resource) -> bool:
 
 
 def _wanted(view: ClusterView, leaf: QueueView) -> Resource:
-    return _pending(view, leaf) + (leaf.sent.used if view.shares is not None else Resource())
+    return _pending(view, leaf) + (leaf.sent.used if view.shares.are_kept else Resource())
 
 
 def _pending(view: ClusterView, leaf: QueueView) -> Resource:

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.decisions import Preempt
 from rm.scheduler.queues.user_limits import known_limit_share, masters_held
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AppView, AttemptView, Held, QueueView, Yielded
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
+from yaqd.policies.asks.table import Ask
 
 #: asks of an attempt, jobs that stand still and masters that are looked at
 _ASKS_MAX: Final = 64

@@ -11,7 +11,6 @@ import sys
 from bisect import bisect_left, insort
 
 from rm.scheduler.asks.job_order import is_cut_off, rank
-from rm.scheduler.asks.jobs import Jobs
 from rm.scheduler.holds.table import Holds
 from rm.scheduler.node_queues.shares import Shares
 from rm.scheduler.node_queues.spec import QueueingSpec
@@ -20,10 +19,10 @@ from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.queues.user_limits import set_fixed_limits, user_limit
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.node_table import NodeTable
-from rm.scheduler.view.placement import TagStore
 from rm.scheduler.view.records import AppView, AttemptView, Held, OrderKey, QueueView, Yielded, build_queues
 from rm.scheduler.view.user import UserView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
+from yaqd.policies.asks.placement import TagStore
 
 
 class ClusterView:
@@ -39,8 +38,6 @@ class ClusterView:
         #: the smallest container
         self.least = Resource(max(1, least.memory_mb), max(1, least.vcores))
         self.nodes = NodeTable(spec.calculator, self.least.memory_mb)
-        #: nodes that are held for somebody
-        self.holds = Holds(self.nodes)
         self.root = build_queues(spec.root)
         self.queues = {q.path: q for q in self.root.walk()}
         self.applications: dict[ApplicationId, AppView] = {}
@@ -50,12 +47,14 @@ class ClusterView:
         self.masters_wanted: set[ApplicationAttemptId] = set()
         #: applications whose masters may not start meanwhile, as others go on without them
         self.yielded: dict[ApplicationId, Yielded] = {}
-        #: what is left of each application; None where nobody asks
-        self.jobs: Jobs | None = None
         #: what waits at the nodes
         self.node_queues = NodeQueues(queueing, spec.calculator, self.containers, self.count_sent, least)
-        #: what each queue has been given in time; None where nothing ever waits at nodes
-        self.shares: Shares | None = None
+        #: nodes that are held for somebody
+        self.holds = Holds(self.nodes, self.node_queues.open.enter_again)
+        #: what is left of each application
+        self.jobs = self.node_queues.jobs
+        #: what each queue has been given in time, where containers wait at nodes
+        self.shares = Shares(spec.calculator, self.nodes)
         self._ask_rows_max = ask_rows_max
         self.set_limits()
 
@@ -121,7 +120,7 @@ class ClusterView:
         if app.leaf.spec.ordering == "fair":
             # By memory, as Hadoop's FairOrderingPolicy; a share of the cluster would move as nodes come and go.
             return (app.used_mb, -app.priority, app.sequence)
-        if self.jobs is not None and app.leaf.spec.orders_jobs:
+        if app.leaf.spec.orders_jobs and self.jobs.are_counted:
             if is_cut_off(self.jobs, self.node_queues.spec, app):
                 return (-app.priority - 0.5, 0.0, app.sequence)
             return (-app.priority, rank(self.jobs, app), app.sequence)

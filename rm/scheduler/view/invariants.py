@@ -10,7 +10,7 @@ def validate(view: ClusterView) -> None:
     """Assert that every incrementally kept total is what a recount gives, and that no limit is exceeded."""
     view.nodes.validate()
     for node in view.nodes.all():
-        if view.calculator.counts_vcores and node.queue is None:
+        if view.calculator.counts_vcores and not node.queue.is_filled:
             assert node.free.vcores >= 0 or node.free.memory_mb < 0 or _shrunk(view), f"{node.id}: cores overcommitted"
         for container_id in node.containers:
             assert view.containers[container_id].node_id == node.id
@@ -19,8 +19,7 @@ def validate(view: ClusterView) -> None:
     _validate_charges(view)
     view.tags.validate()
     view.holds.validate()
-    if view.shares is not None:
-        view.shares.validate()
+    view.shares.validate()
     for queue in view.queues.values():
         _validate_queue(view, queue)
 

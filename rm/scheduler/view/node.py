@@ -5,13 +5,12 @@ These records name each other. `rm.scheduler.view.node_table`, `rm.scheduler.hol
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice
 from typing import Final, Protocol
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.assign.sweep import Sweep
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queues.refusals import NoRoom
@@ -19,6 +18,7 @@ from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
 from yaqd.model.values import value
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.tuning import BoundTuner
 
 #: one for all queues where nothing waits: there are thousands
@@ -94,16 +94,17 @@ class QueuedAtNode:
 
 
 class NodeQueue:
-    """One node's queue; there from its first report."""
+    """One node's queue: what its node said last, and what was sent there since."""
 
     __slots__ = (
-        "_reopened",
         "added_s",
         "at_node",
         "bound",
         "counted",
         "excess",
         "given",
+        "held",
+        "is_filled",
         "is_heard",
         "is_listed",
         "is_silent",
@@ -114,6 +115,8 @@ class NodeQueue:
         "most",
         "name",
         "node",
+        "opportunistic_max",
+        "opportunistic_s",
         "queued",
         "reported_at",
         "room",
@@ -130,11 +133,17 @@ class NodeQueue:
         "was_full",
     )
 
-    def __init__(self, node: "NodeView", reopened: "Callable[[NodeQueue], None]") -> None:
-        """`reopened` hears that the node is held no more."""
+    def __init__(self, node: "NodeView") -> None:
         self.node = node
-        self._reopened = reopened
         self.name = str(node.id)
+        #: guaranteed containers may be sent to wait here, beyond the node's size
+        self.is_filled = False
+        #: opportunistic containers that may wait here, as the node said last; inf: it sets no bound
+        self.opportunistic_max: float = 0
+        #: what opportunistic containers were granted of the node
+        self.held = _NOTHING
+        #: how long those run that were sent to wait here since its last report, s
+        self.opportunistic_s = 0.0
         #: containers that may wait here
         self.bound = 0
         #: the node refuses more; None: it says nothing of it
@@ -196,8 +205,8 @@ class NodeQueue:
         return sent if sent > told else told
 
     def expected_wait(self) -> float:
-        """How long a newcomer would wait, s."""
-        return self.wait_s + self.added_s / (self.running or 1)
+        """Return how long a newcomer would wait, s: as its node said, and what was sent there since runs before it."""
+        return self.wait_s + (self.added_s + self.opportunistic_s) / (self.running or 1)
 
     def count_added(self) -> None:
         """What the node cannot have counted are the last ones, beyond as many as waited there."""
@@ -227,10 +236,6 @@ class NodeQueue:
     def within(self, bound: int) -> int:
         """What is sent beyond what the node takes would come back."""
         return bound if self.most is None or bound <= self.most else self.most
-
-    def reopened(self) -> None:
-        """Hear that its node is held no more."""
-        self._reopened(self)
 
     def no_room(self, wait_max_s: float | None) -> NoRoom | None:
         """Return why nothing more is sent to wait here; None: something may be. `wait_max_s`: what may wait longest."""
@@ -267,6 +272,7 @@ class NodeView:
         "indexes",
         "is_draining",
         "masters",
+        "number",
         "opportunistic_hold",
         "queue",
         "rack",
@@ -276,6 +282,8 @@ class NodeView:
 
     def __init__(self, node_id: NodeId, rack: str, total: Resource) -> None:
         self.id = node_id
+        #: higher than those of the nodes that joined before
+        self.number = 0
         self.rack = rack
         self.total = total
         self.free_mb = 0
@@ -295,8 +303,8 @@ class NodeView:
         self.cell: tuple[int, int] | None = None
         #: those that keep it, while it has a cell
         self.indexes: tuple[Index, ...] = ()
-        #: what waits here; None where nothing may
-        self.queue: NodeQueue | None = None
+        #: what waits here
+        self.queue = NodeQueue(self)
         #: where looks for who takes what is free go on; None: with the first ones
         self.sweep: Sweep | None = None
 

@@ -128,6 +128,8 @@ class NodeTable:
         self._calculator = calculator
         self._step_mb = step_mb
         self._nodes: dict[NodeId, NodeView] = {}
+        #: how many nodes have ever joined
+        self._joined = 0
         self._everywhere = FreeIndex(calculator, step_mb)
         #: indexes of the racks that were asked for
         self._racks: dict[str, FreeIndex] = {}
@@ -190,6 +192,8 @@ class NodeTable:
 
     def add(self, node: NodeView) -> None:
         self._nodes[node.id] = node
+        self._joined += 1
+        node.number = self._joined
         for place in (node.rack, node.id.host):
             self._places.setdefault(place, {})[node.id] = node
         node.indexes = self._indexes_of(node)
@@ -215,16 +219,14 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
-        if node.queue is not None:
-            node.queue.is_heard = False
+        node.queue.is_heard = False
         self._settle(node)
 
     def change_free(self, node: NodeView, change: Resource, sign: int) -> None:
         """The node has so much more (sign 1) or less (-1) free."""
         node.free_mb += sign * change.memory_mb
         node.free_cores += sign * change.vcores
-        if node.queue is not None:
-            node.queue.is_heard = False
+        node.queue.is_heard = False
         if change.extras:
             node.free_extras = (Resource(0, 0, node.free_extras) + Resource(0, 0, change.extras) * sign).extras
         self._settle(node)

@@ -7,13 +7,13 @@ import math
 import sys
 from collections.abc import Iterator
 
-from rm.scheduler.asks.table import AskKey, AskTable
 from rm.scheduler.queues.spec import QueueSpec
-from rm.scheduler.view.placement import AskingApplication, Place
 from rm.scheduler.view.tally import Tally
 from rm.scheduler.view.user import UserView
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.placement import AskingApplication, TaggedNode
+from yaqd.policies.asks.table import AskKey, AskTable
 
 #: serving order of applications in a leaf queue; ends in the application's sequence number, which is unique
 OrderKey = tuple[float, float, int]
@@ -238,7 +238,7 @@ class AttemptView:
         self.moved += 1
         self.moved_at = now
 
-    def accepts(self, node: Place) -> bool:
+    def accepts(self, node: TaggedNode) -> bool:
         return not self.blacklist or (node.id.host not in self.blacklist and node.rack not in self.blacklist)
 
 

@@ -7,11 +7,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
-from rm.scheduler.asks.table import Ask
 from rm.scheduler.node_queues.refusals import NoRoom, NoWait
 from rm.scheduler.node_queues.table import NodeQueues
-from rm.scheduler.opportunistic.places import takes
 from rm.scheduler.opportunistic.placing import Opportunistic
+from rm.scheduler.opportunistic.room import has_place, is_open, takes
 from rm.scheduler.queues.spec import PREFIX
 from rm.scheduler.queues.user_limits import masters_held, may_take, user_limit
 from rm.scheduler.view.cluster import ClusterView
@@ -20,6 +19,7 @@ from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
 from rm.scheduler.why.masters import MASTERS_LIMIT_KEY, NO_NODES, why_not_let_start
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
+from yaqd.policies.asks.table import Ask
 
 _USER_KEYS: Final = "minimum-user-limit-percent and user-limit-factor say how much"
 _MASTERS: Final = f"and its application masters alone leave no room for it ({MASTERS_LIMIT_KEY} limits them)"
@@ -135,15 +135,15 @@ class NoNodeTakes:
     """The same of an attempt's opportunistic asks, which look at the nodes' queues alone."""
 
     def __init__(self, opportunistic: Opportunistic, attempt: AttemptView) -> None:
-        loads = opportunistic.loads()
-        allowed = [n for n in loads if n.length is not None and n.capacity != 0 and attempt.accepts(n.node)]
-        self._known = [load for load in allowed if load.is_open(attempt.id)]
-        self._wait_limit_s = opportunistic.wait_limit(attempt)
-        waits = [load.wait_ms / 1000 for load in self._known if load.wait_ms >= 0]
+        queues = opportunistic.queues()
+        allowed = [queue for queue in queues if queue.opportunistic_max > 0 and attempt.accepts(queue.node)]
+        self._known = [queue for queue in allowed if is_open(queue, attempt.id)]
+        self._wait_limit_s, self._fits = opportunistic.wait_limit(attempt), opportunistic.fits
+        waits = [queue.wait_s for queue in self._known if queue.wait_s < math.inf]
         self._shortest = min(waits, default=None)
         self._nowhere: str | None = None
         if not allowed:
-            self._nowhere = f"none of {len(loads)} nodes lets opportunistic containers wait, as far as they have said"
+            self._nowhere = f"none of {len(queues)} nodes lets opportunistic containers wait, as far as they have said"
         elif not self._known:
             self._nowhere = (
                 f"all {len(allowed)} nodes that let opportunistic containers wait are held for other applications"
@@ -164,11 +164,11 @@ class NoNodeTakes:
         if shape not in self._full:
             known, wait_limit_s = self._known, self._wait_limit_s
             self._full[shape] = None
-            if not any(load.takes(shape) for load in known):
+            if not any(has_place(queue, shape, self._fits) for queue in known):
                 self._full[shape] = (
                     f"the queues at all {len(known)} nodes that let opportunistic containers wait are full"
                 )
-            elif not any(takes(load, shape, wait_limit_s) for load in known):
+            elif not any(takes(queue, shape, wait_limit_s, self._fits) for queue in known):
                 may = f"{wait_limit_s:g} s, as its master does not say that its containers may wait"
                 self._full[shape] = (
                     f"no queue at {len(known)} nodes is known to be so short that it would wait for less than it may "
@@ -294,9 +294,9 @@ def _held(view: ClusterView, attempt: AttemptView, ask: Ask) -> list[str]:
     return found
 
 
-def _when(queue: NodeQueue | None) -> str:
+def _when(queue: NodeQueue) -> str:
     """As a node says it that keeps the room itself."""
-    if queue is None or queue.room is None or queue.room_s is None:
+    if queue.room is None or queue.room_s is None:
         return ""
     if not math.isfinite(queue.room_s):
         return ", where nobody knows when anything ends"

@@ -9,7 +9,6 @@ import pytest
 
 from nm.amrm_proxy.messages import lowered
 from nm.daemon import NodeManager
-from nm.distributed import AskRow
 from tests.nm.nm_cluster import USER, FakeResourceManager, Master, attempt, container_id, launch_context
 from tests.nm.nm_faults import NodeProcess
 from tests.nm.nm_proxied import FakeScheduler, ProxiedMaster, ask, numbers, proxy_settings
@@ -24,6 +23,7 @@ from yaqd.ipc.errors import (
     Retriable,
 )
 from yaqd.model import ContainerId, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server

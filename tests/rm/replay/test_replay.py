@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from rm.scheduler import recording
 from rm.scheduler.decisions import Allocate
-from rm.scheduler.events import Asked, AskRow, NodeJoined, WantedElsewhere
+from rm.scheduler.events import Asked, NodeJoined, WantedElsewhere
 from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import BadRecord, from_plain, replay, to_plain
 from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
-from rm.scheduler.view.placement import Both, Placement, Scope, Single, Target
 from tests.rm.replay.rm_replay_streams import STREAMS, path_of, record
 from yaqd.cli.simulation.commands import sim
 from yaqd.model import ApplicationAttemptId, ApplicationId, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.placement import Both, ConstraintScope, Placement, Single, Target
+from yaqd.policies.asks.rows import AskRow
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 2), 3)
 
@@ -66,7 +67,7 @@ rows = st.builds(
     st.integers(0, 9),
     st.booleans(),
     st.sampled_from(ExecutionType),
-    st.none() | st.just(Placement(("a",), Both((Single(Scope.RACK, 0, None, (Target("all", ("b",)),)),)))),
+    st.none() | st.just(Placement(("a",), Both((Single(ConstraintScope.RACK, 0, None, (Target("all", ("b",)),)),)))),
 )
 told = (
     st.builds(Asked, st.just(ATTEMPT), st.lists(rows, max_size=3).map(tuple))

@@ -13,8 +13,10 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final, Generic, TypeVar
 
+from yaqd.model.values import value
+from yaqd.policies.asks.rows import Locality
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.place_scores import PLACES, NodeLoad, PlaceStrategy
+from yaqd.policies.queueing.place_scores import PLACES, Affinity, NodeLoad, PlaceStrategy
 
 N = TypeVar("N", bound=Hashable)
 #: load, length, name, number, node
@@ -47,6 +49,35 @@ def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
         if score > best_score or (affinity, -queued) > (best_affinity, -best_queued):
             best, best_score, best_affinity, best_queued = node, score, affinity, queued
     return best
+
+
+@value()
+class Contender(Generic[N]):
+    """A node that takes the task."""
+
+    node: N
+    #: the node to what the task's master asked for
+    near: Locality
+    #: tasks of the same stage that are there
+    alike: int
+    load: NodeLoad
+    #: the task would start there at once
+    starts: bool
+    #: among equal nodes the one with the least of this is chosen
+    behind: int
+
+
+def best_place(strategy: PlaceStrategy, affinity: Affinity, nodes: Iterable[Contender[N]]) -> Contender[N] | None:
+    """Return where a task waits least, nearness and its likes weighed in; None: nowhere, there are no nodes."""
+    return choose(
+        (
+            one,
+            affinity.worth(one.near, one.alike, one.load.slots),
+            0.0 if one.starts else load_of(strategy, one.load),
+            one.behind,
+        )
+        for one in nodes
+    )
 
 
 class Placer(Generic[N]):

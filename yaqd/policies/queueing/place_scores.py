@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from yaqd.model.values import value
+from yaqd.policies.asks.rows import Locality
 from yaqd.policies.registry import NUMBERS, PolicyTable
 
 
@@ -93,6 +94,11 @@ class Affinity:
     elsewhere: float = 0.5
     #: how much each task of the same kind per slot takes away: 1 halves the score of a node full of them, 0 none
     interference: float = 0.0
+
+    def worth(self, near: Locality, alike: int, slots: int) -> float:
+        """Return the affinity of a node so near that has so many tasks of the task's kind on so many slots."""
+        found = self.rack if near is Locality.RACK else self.elsewhere if near is Locality.OFF_SWITCH else 1.0
+        return self.fought_for(found, alike, slots) if self.interference > 0.0 else found
 
     def fought_for(self, affinity: float, alike: int, slots: int) -> float:
         """Return the same, with so many tasks of the task's kind on so many slots: they fight for the same resource."""

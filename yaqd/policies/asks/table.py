@@ -1,4 +1,5 @@
-"""What one attempt still wants, kept as Hadoop's AppSchedulingInfo keeps it.
+"""What one attempt still wants, kept as Hadoop's AppSchedulingInfo keeps it: by the ResourceManager for what it gives,
+by a node's proxy for what it places itself.
 
 Rows are absolute counts, not increments. The scheduler lowers them itself as it allocates (host, rack and `*` for a
 node-local container, rack and `*` for a rack-local one, `*` alone otherwise); the master lowers its own copy and
@@ -7,13 +8,13 @@ sends the lower numbers in its next heartbeat, so that both stay in step and a r
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
-from rm.scheduler.decisions import Locality
-from rm.scheduler.events import AskRow
-from rm.scheduler.view.placement import Placement
 from yaqd.model import ANY_HOST, ExecutionType, NodeId, Resource
+from yaqd.policies.asks.placement import Placement
+from yaqd.policies.asks.rows import AskRow, Locality
 
 #: priority, allocation request id
 AskKey = tuple[int, int]
@@ -24,7 +25,7 @@ _Key = TypeVar("_Key", bound=tuple[object, ...])
 
 
 def following(items: list[_Key], last: _Key) -> Iterable[_Key]:
-    """Of items in order, those after this one; all where it is the last."""
+    """Return those of ordered items that come after this one; all where it is the last."""
     index = bisect_right(items, last)
     return islice(items, index, None) if index < len(items) else items
 
@@ -75,26 +76,52 @@ class Ask:
 
     @property
     def prefers_places(self) -> bool:
-        """True when some host or rack is wanted in particular."""
+        """Tell whether some host or rack is wanted in particular."""
         return len(self.counts) > 1
 
     def allows(self, name: str) -> bool:
-        """May a place be taken because of the row of this rack, or of `*`?"""
+        """Tell whether a place may be taken because of the row of this rack, or of `*`."""
         return name in self.counts and name not in self.strict
 
+    def locality(self, host: str, rack: str) -> Locality | None:
+        """Return how near this host is to what is wanted; None where the ask forbids it."""
+        counts = self.counts
+        if len(counts) <= 1:
+            return Locality.NONE if self.allows(ANY_HOST) else None
+        if host in counts:
+            return Locality.NODE
+        if self.allows(rack):
+            return Locality.RACK
+        return Locality.OFF_SWITCH if self.allows(ANY_HOST) else None
+
+    def places(self) -> frozenset[str]:
+        """Return the hosts and racks where a container may go, whether or not it may go elsewhere too."""
+        return frozenset(name for name in self.counts if name != ANY_HOST and (name[0] != "/" or self.allows(name)))
+
+    def rows(self) -> Iterator[AskRow]:
+        """Yield what it would take to ask for the same."""
+        for name, count in self.counts.items():
+            yield AskRow(*self.key, name, self.capability, count, name not in self.strict)
+
+    def rows_for(self, host: str, rack: str, locality: Locality) -> tuple[AskRow, ...]:
+        """Return the rows that one container there lowers, each with a count of 1."""
+        near = (host, rack) if locality is Locality.NODE else (rack,) if locality is Locality.RACK else ()
+        names = (name for name in (*near, ANY_HOST) if name in self.counts)
+        return tuple(AskRow(*self.key, name, self.capability, 1, name not in self.strict) for name in names)
+
     def insists_on_others(self, host: str, rack: str) -> bool:
-        """Will it never take a place on this host, however long it waits?"""
+        """Tell whether it never takes a place on this host, however long it waits."""
         strict, counts = self.strict, self.counts
         return bool(strict) and ANY_HOST in strict and host not in counts and (rack in strict or rack not in counts)
 
     def leave(self, node_id: NodeId, until: float) -> None:
-        """The node was kept for it in vain."""
+        """Hear that the node was kept for it in vain."""
         self.left = {one: when for one, when in (self.left or {}).items() if one != node_id} | {node_id: until}
         if len(self.left) > _LEFT_MAX:
             del self.left[next(iter(self.left))]
 
     def is_pinned(self) -> bool:
-        """Is it to its hosts alone, not to a rack?"""
+        """Tell whether it takes its hosts alone, and no rack."""
         if self.pinned is None:
             strict = self.strict
             self.pinned = ANY_HOST in strict and all(name in strict for name in self.counts if name[0] == "/")
@@ -115,7 +142,7 @@ class Ask:
 
 
 def _lower(counts: dict[str, int], name: str) -> int:
-    """One less; what is left."""
+    """Lower the count by one and return what is left."""
     left = counts.get(name, 0) - 1
     if left > 0:
         counts[name] = left
@@ -148,20 +175,20 @@ class AskTable:
         return self._asks.get(key)
 
     def shapes(self) -> list[Resource]:
-        """Capabilities for which something is pending."""
+        """List capabilities for which something is pending."""
         return list(self._by_shape)
 
     def wants(self, shape: Resource) -> bool:
         return shape in self._by_shape
 
     def of_shape(self, shape: Resource, after: AskKey | None = None) -> Iterator[Ask]:
-        """Pending asks of this capability in serving order; with `after`, `following` it."""
+        """Yield pending asks of this capability in serving order; with `after`, `following` it."""
         keys = self._by_shape.get(shape, [])
         for key in keys if after is None else following(keys, after):
             yield self._asks[key]
 
     def first(self, shape: Resource) -> Ask:
-        """The first pending ask of this capability, for which there must be one."""
+        """Return the first pending ask of this capability, for which there must be one."""
         return self._asks[self._by_shape[shape][0]]
 
     def check_room(self, rows: int) -> None:
@@ -170,7 +197,7 @@ class AskTable:
             raise TooManyAsks(f"more than {self._rows_max} resource requests would be pending: ask for less at a time")
 
     def put(self, row: AskRow, capability: Resource, now: float, *, is_master: bool = False) -> Ask:
-        """Take a row in; the ask it belongs to. `capability` is the row's, normalized."""
+        """Take a row in and return the ask that it belongs to. `capability` is the row's, normalized."""
         key = (row.priority, row.allocation_request_id)
         ask = self._asks.get(key)
         if ask is None:
@@ -208,8 +235,24 @@ class AskTable:
         if not counts:
             self._asks.pop(ask.key, None)
 
+    def give_back(self, rows: Iterable[AskRow], now: float) -> None:
+        """Want so many more by these rows, as before they were taken."""
+        for row in rows:
+            ask = self._asks.get((row.priority, row.allocation_request_id))
+            # a row that is there may have been sent again since
+            known = ask.counts.get(row.resource_name, 0) if ask is not None else 0
+            capability = ask.capability if ask is not None else row.capability
+            relax = row.resource_name not in ask.strict if ask is not None and known else row.relax_locality
+            self.put(replace(row, count=known + row.count, relax_locality=relax), capability, now)
+
+    def in_turn(self, after: AskKey | None) -> list[Ask]:
+        """List all asks in serving order from the one after this on, then those before; None: from the first on."""
+        keys = sorted(self._asks)
+        first = bisect_right(keys, after) if after is not None else 0
+        return [self._asks[key] for key in (*keys[first:], *keys[:first])]
+
     def take(self, ask: Ask, host: str, rack: str, locality: Locality, now: float) -> None:
-        """One container of this ask is given."""
+        """Note that one container of this ask is given."""
         rows = len(ask.counts)
         before = ask.pending
         ask.take(host, rack, locality, now)
@@ -242,7 +285,7 @@ class AskTable:
         ask.capability = capability
 
     def _file_last(self, ask: Ask) -> None:
-        """A shape that this ask alone wants becomes the last one: it was asked for last."""
+        """Make a shape that this ask alone wants the last one: it was asked for last."""
         self._remove_shape(ask)
         insort(self._by_shape.setdefault(ask.capability, []), ask.key)
 

@@ -16,14 +16,14 @@ SELF, NOT_SELF, ALL = "self", "not-self", "all"
 APP_ID, APP_TAG = "app-id/", "app-tag/"
 
 
-class Place(Protocol):
+class TaggedNode(Protocol):
     """A node, as far as constraints look at it."""
 
     id: NodeId
     rack: str
 
 
-class Scope(Enum):
+class ConstraintScope(Enum):
     NODE = "node"
     RACK = "rack"
 
@@ -43,7 +43,7 @@ class Single:
     With one tag, the usual case: affinity is 1 and no maximum, anti-affinity 0 and 0, anything else a cardinality.
     """
 
-    scope: Scope
+    scope: ConstraintScope
     minimum: int
     #: None: any number
     maximum: int | None
@@ -98,7 +98,7 @@ class TagStore:
         self._counts: dict[tuple[str, NodeId | str], dict[AskingApplication, int]] = {}
 
     def add(
-        self, container_id: ContainerId, node: Place, application: AskingApplication, tags: tuple[str, ...]
+        self, container_id: ContainerId, node: TaggedNode, application: AskingApplication, tags: tuple[str, ...]
     ) -> None:
         self._containers[container_id] = tagged = _Tagged(node.id, node.rack, application, tags)
         self._count(tagged, 1)
@@ -121,7 +121,7 @@ class TagStore:
                     del self._counts[(tag, place)]
 
     def number(self, tag: str, place: NodeId | str, asking: AskingApplication, namespace: str) -> int:
-        """Containers with the tag on a node or in a rack, of the applications that the namespace means."""
+        """Count containers with the tag on a node or in a rack, of the applications that the namespace means."""
         counts = self._counts.get((tag, place))
         if counts is None:
             return 0
@@ -150,8 +150,8 @@ def _is_meant(application: AskingApplication, asking: AskingApplication, namespa
     return namespace == ALL
 
 
-def satisfies(constraint: Constraint | None, node: Place, asking: AskingApplication, tags: TagStore) -> bool:
-    """May a container be put on this node, as things are now?"""
+def satisfies(constraint: Constraint | None, node: TaggedNode, asking: AskingApplication, tags: TagStore) -> bool:
+    """Tell whether a container may be put on this node, as things are now."""
     match constraint:
         case None:
             return True
@@ -160,7 +160,7 @@ def satisfies(constraint: Constraint | None, node: Place, asking: AskingApplicat
         case Either(children):
             return any(satisfies(child, node, asking, tags) for child in children)
         case Single(scope, minimum, maximum, targets):
-            place: NodeId | str = node.id if scope is Scope.NODE else node.rack
+            place: NodeId | str = node.id if scope is ConstraintScope.NODE else node.rack
             for target in targets:
                 numbers = [tags.number(tag, place, asking, target.namespace) for tag in target.tags]
                 if minimum > 0 and max(numbers, default=0) < minimum:
