@@ -196,4 +196,4 @@ def user_traceback(error: BaseException) -> str:
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith((*_OWN_FOLDERS, "<frozen importlib"))
+    return not filename.startswith((*_OWN_FOLDERS, "<frozen "))

@@ -1,0 +1,201 @@
+"""Loops of libraries: each reports, ends when it is told to, and goes on from its checkpoint."""
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+
+from yaqd.ml import Said, set_channel
+from yaqd.ml.callbacks import (
+    TorchLoop,
+    fit_partially,
+    fit_warmly,
+    lightgbm_callback,
+    lightgbm_model,
+    xgboost_callback,
+    xgboost_model,
+)
+
+
+class Watched:
+    """Keeps losses and the last checkpoint; says stop in an iteration."""
+
+    def __init__(self, stop_at: int = -1, saved: bytes | None = None) -> None:
+        self.stop_at, self.saved = stop_at, saved
+        self.losses: dict[int, float | None] = {}
+        self.cores = 1.0
+
+    def report(
+        self,
+        iteration: int,
+        loss: float | None,
+        checkpoint: Callable[[], bytes] | None,
+        metrics: Mapping[str, float],
+    ) -> Said:
+        self.losses[iteration] = loss
+        assert checkpoint is not None
+        self.saved = checkpoint()
+        return Said(self.cores, stop=iteration == self.stop_at)
+
+    def last_checkpoint(self) -> bytes | None:
+        return self.saved
+
+
+@pytest.fixture(autouse=True)
+def no_channel() -> Iterator[None]:
+    yield
+    set_channel(None)
+
+
+def watch(train: Callable[[], Any], stop_at: int = -1, saved: bytes | None = None) -> Watched:
+    channel = Watched(stop_at, saved)
+    set_channel(channel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's: one iteration is few
+        train()
+    return channel
+
+
+def check(train: Callable[[], Any], iterations: int = 8) -> list[float]:
+    """The whole loop; the loop cut in two with a checkpoint between: the same losses."""
+    whole = watch(train)
+    assert list(whole.losses) == list(range(iterations))
+    first = watch(train, stop_at=3)
+    assert list(first.losses) == [0, 1, 2, 3]
+    second = watch(train, saved=first.saved)
+    assert list(second.losses) == list(range(4, iterations))
+    assert {**first.losses, **second.losses} == pytest.approx(whole.losses)
+    losses = [loss for loss in whole.losses.values() if loss is not None]
+    assert losses[-1] < losses[0]
+    return losses
+
+
+CLASSES = load_breast_cancer(return_X_y=True)
+NUMBERS = load_diabetes(return_X_y=True)
+SCALED = ((CLASSES[0] - CLASSES[0].mean(axis=0)) / CLASSES[0].std(axis=0), CLASSES[1])
+TARGET = (NUMBERS[1] - NUMBERS[1].mean()) / NUMBERS[1].std()
+
+
+@pytest.mark.parametrize(
+    "make, rows, targets",
+    (
+        (lambda: SGDClassifier(loss="log_loss", random_state=0, learning_rate="constant", eta0=1e-4), *SCALED),
+        (lambda: SGDClassifier(random_state=0, learning_rate="constant", eta0=1e-4), *SCALED),
+        (lambda: SGDRegressor(random_state=0, learning_rate="constant", eta0=1e-3), NUMBERS[0], TARGET),
+        (lambda: MLPClassifier((8,), random_state=0), *SCALED),
+    ),
+    ids=("logistic", "hinge", "regressor", "mlp"),
+)
+def test_partial_fits(make: Callable[[], Any], rows: Any, targets: Any) -> None:
+    check(lambda: fit_partially(make(), rows, targets, iterations=8))
+
+
+def test_partial_fits_without_targets_and_with_a_loss_of_ones_own() -> None:
+    channel = watch(lambda: fit_partially(MiniBatchKMeans(3, random_state=0), SCALED[0], iterations=3))
+    assert all(loss is not None and loss > 0 for loss in channel.losses.values())
+    channel = watch(
+        lambda: fit_partially(
+            GaussianNB(), *SCALED, iterations=2, loss=lambda model, rows, targets: float(len(model.classes_))
+        )
+    )
+    assert channel.losses == {0: 2.0, 1: 2.0}
+
+
+@pytest.mark.parametrize(
+    "make, rows, targets",
+    (
+        (lambda: GradientBoostingRegressor(max_depth=2, random_state=0), *NUMBERS),
+        (lambda: HistGradientBoostingClassifier(max_leaf_nodes=4, early_stopping=False, random_state=0), *CLASSES),
+        (lambda: LogisticRegression(solver="lbfgs", C=10), *SCALED),
+    ),
+    ids=("boosting", "histograms", "logistic"),
+)
+def test_warm_starts(make: Callable[[], Any], rows: Any, targets: Any) -> None:
+    check(lambda: fit_warmly(make(), rows, targets, iterations=8))
+
+
+def test_a_forest_grows_by_what_is_asked_for() -> None:
+    model = RandomForestClassifier(max_depth=2, random_state=0)
+    watch(lambda: fit_warmly(model, *CLASSES, iterations=3, grow=4))
+    assert len(model.estimators_) == 12
+
+
+def test_an_estimator_without_warm_start_is_refused() -> None:
+    with pytest.raises(ValueError, match="GaussianNB has no warm_start: use fit_partially"):
+        fit_warmly(GaussianNB(), *CLASSES, iterations=2)
+
+
+def test_xgboost() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    data = xgboost.DMatrix(*CLASSES)
+    options = {"objective": "binary:logistic", "max_depth": 2, "nthread": 1}
+
+    def train() -> None:
+        saved = xgboost_model()
+        done = 0 if saved is None else xgboost.Booster(model_file=saved).num_boosted_rounds()
+        xgboost.train(
+            options,
+            data,
+            num_boost_round=8 - done,
+            evals=[(data, "train")],
+            verbose_eval=False,
+            xgb_model=saved,
+            callbacks=[xgboost_callback(threads="auto")],
+        )
+
+    check(train)
+
+
+def test_lightgbm() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    options = {"objective": "binary", "num_leaves": 4, "num_threads": 1, "verbose": -1, "deterministic": True}
+
+    def train() -> None:
+        data = lightgbm.Dataset(*CLASSES, free_raw_data=False)
+        saved = lightgbm_model()
+        lightgbm.train(
+            options,
+            data,
+            num_boost_round=8 - (0 if saved is None else saved.current_iteration()),
+            valid_sets=[data],
+            init_model=saved,
+            callbacks=[lightgbm_callback(threads="auto")],
+        )
+
+    check(train)
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    rows = torch.tensor(SCALED[0], dtype=torch.float32)
+    targets = torch.tensor(SCALED[1], dtype=torch.float32)
+
+    def train() -> None:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(rows.shape[1], 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        loop = TorchLoop(model, optimizer, threads="auto")
+        for epoch in loop.epochs(8):
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(model(rows)[:, 0], targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loop.report(epoch, loss, rate=0.1)
+
+    check(train)
+
+
+def test_nothing_is_imported_before_it_is_used() -> None:
+    libraries = "{'sklearn', 'torch', 'xgboost', 'lightgbm', 'numpy'}"
+    program = f"import sys, yaqd.ml.callbacks; print({libraries} & set(sys.modules))"
+    done = subprocess.run((sys.executable, "-c", program), capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

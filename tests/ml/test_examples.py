@@ -1,0 +1,143 @@
+"""The nine examples: they learn, to the same bits with any number of workers, and their shipped curves are theirs."""
+
+import hashlib
+import json
+import math
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.ml.ml_workers import step
+from yaqd import sim
+from yaqd.cli.ml.here import CurveKeeper, train_class, train_script
+from yaqd.cli.ml.record import record_recipe
+from yaqd.mapreduce import parse_params
+from yaqd.ml import Said, examples, set_channel
+from yaqd.ml.driving import drive
+from yaqd.ml.examples.recipes import CLASSES, RECIPES, Recipe
+from yaqd.ml.loading import is_iterative, load_iterative
+
+FOLDER = Path(examples.__path__[0])
+CURVES = json.loads((Path(sim.__path__[0]) / "curves/nine.json").read_text())["curves"]
+SMALL = {
+    "kmeans": {"rows": "600", "clusters": "6"},
+    "logistic": {"rows": "600"},
+    "svm": {"dataset": "breast_cancer"},
+    "polynomial_svm": {"rows": "300", "landmarks": "40"},
+    "mlp": {"dataset": "wine", "hidden": "6"},
+    "linear": {"rows": "600"},
+    "lda": {"documents": "60", "vocabulary": "80", "topics": "4"},
+}
+_ITERATIONS = 8
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[list[ProcessPoolExecutor]]:
+    """Two processes, each of which is one worker."""
+    context = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(1, mp_context=context) for _ in range(2)]
+    yield pools
+    for pool in pools:
+        pool.shutdown()
+
+
+def test_there_are_nine() -> None:
+    assert len(CLASSES) == 9
+    assert {name for name in CLASSES if is_iterative(FOLDER / f"{name}.py")} == set(SMALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_the_model_is_the_same_to_the_bit_with_any_number_of_workers(
+    name: str, workers: list[ProcessPoolExecutor]
+) -> None:
+    script = str(FOLDER / f"{name}.py")
+    job_class = load_iterative(script)
+    job = job_class(parse_params(job_class, SMALL[name]), iterations=_ITERATIONS)
+    channel = CurveKeeper()
+    alone = train_class(job, channel)
+    assert len(channel.losses) == _ITERATIONS
+    assert channel.losses[-1] < channel.losses[0]
+    for number in (1, 2):
+        iterations = count()
+
+        def evaluate(frame: bytes, number: int = number, iterations: Iterator[int] = iterations) -> list[bytes]:
+            iteration = next(iterations)
+            futures = [
+                workers[index % number].submit(step, script, SMALL[name], index, frame, iteration)
+                for index in range(job.partitions)
+            ]
+            return [future.result() for future in futures]
+
+        assert hashlib.sha256(drive(job, evaluate)).hexdigest() == alone, f"{number} workers"
+
+
+class _Halted:
+    """Wants a checkpoint at each report, and ends a program after some."""
+
+    def __init__(self, stop_at: int, saved: bytes | None = None) -> None:
+        self.stop_at, self.saved = stop_at, saved
+        self.losses: dict[int, float | None] = {}
+
+    def report(
+        self,
+        iteration: int,
+        loss: float | None,
+        checkpoint: Callable[[], bytes] | None,
+        metrics: Mapping[str, float],
+    ) -> Said:
+        self.losses[iteration] = loss
+        self.saved = checkpoint() if checkpoint is not None else None
+        return Said(1.0, stop=iteration == self.stop_at)
+
+    def last_checkpoint(self) -> bytes | None:
+        return self.saved
+
+
+@pytest.mark.parametrize("name", ("boosted_classes", "boosted_regression"))
+def test_boosted_trees_go_on_from_a_checkpoint(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import runpy
+
+    words = ["--rows", "200", "--trees", "12"]
+    whole = CurveKeeper()
+    train_script(FOLDER / f"{name}.py", words, whole)
+    assert len(whole.losses) == 12 and whole.losses[-1] < whole.losses[0]
+
+    monkeypatch.setattr("sys.argv", [name, *words])
+    first = _Halted(4)
+    second = _Halted(-1)
+    try:
+        set_channel(first)
+        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+        second.saved = first.saved
+        set_channel(second)
+        runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    finally:
+        set_channel(None)
+    assert list(first.losses) == [0, 1, 2, 3, 4] and list(second.losses)[-1] == 11
+    assert {**first.losses, **second.losses} == dict(enumerate(whole.losses))
+
+
+def test_the_shipped_curves_are_whole() -> None:
+    assert Counter(curve["algorithm"] for curve in CURVES) == Counter(recipe.algorithm for recipe in RECIPES)
+    assert min(Counter(curve["algorithm"] for curve in CURVES).values()) >= 5
+    assert len({(curve["algorithm"], curve["config"]) for curve in CURVES}) == len(CURVES)
+    for curve in CURVES:
+        losses = curve["losses"]
+        assert len(losses) == 160 and all(map(math.isfinite, losses)), curve["config"]
+        assert losses[0] > losses[100], curve["config"]
+        assert curve["class"] == CLASSES[curve["algorithm"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", CLASSES)
+def test_the_shipped_curves_are_what_the_recorder_records(algorithm: str) -> None:
+    recipe: Recipe = next(each for each in RECIPES if each.algorithm == algorithm)
+    recorded = record_recipe(recipe, 12).to_json()
+    [shipped] = [each for each in CURVES if each["config"] == recorded["config"] and each["algorithm"] == algorithm]
+    assert recorded["losses"] == pytest.approx(shipped["losses"][:12], rel=1e-4)

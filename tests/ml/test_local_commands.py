@@ -1,0 +1,185 @@
+"""`yaq ml local`, `record` and `plot`: results, files, exit codes, and the one line that each mistake gets."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.app import yaq
+from yaqd.cli.exits import BAD_INPUT, FAILED
+
+_PROGRAM = """
+import sys
+from yaqd.ml import report
+loss = 8.0
+for i in range(int(sys.argv[1]) if sys.argv[1:] else 6):
+    print("training")
+    if report(iteration=i, loss=loss, accuracy=i / 10).stop:
+        break
+    loss /= 2
+"""
+_CLASS = """
+from yaqd.ml import IterativeJob, Param
+class Train(IterativeJob):
+    rate = Param(float, default=0.5, help="step size")
+    partitions, iterations = 3, 6
+    def load(self, partition): return partition
+    def initial(self): return {"w": 8.0}
+    def step(self, state, partition): return [partition.index, *partition.data]
+    def combine(self, state, partials): return {"w": state["w"] * self.rate, "got": partials}, state["w"]
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(_PROGRAM)
+    return path
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(yaq, ["ml", *map(str, words)], env={"HADOOP_CONF_DIR": None})
+
+
+def failed(code: int, *words: object) -> str:
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    return result.stderr.removeprefix("yaq: ").rstrip("\n")
+
+
+def test_a_program_is_run_and_its_curve_written(script: Path, tmp_path: Path) -> None:
+    result = run("local", script, "--curve", tmp_path / "c.jsonl", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found.pop("seconds") >= 0
+    assert found == {"state": "SUCCEEDED", "reports": 6, "iteration": 5, "first_loss": 8.0, "last_loss": 0.25}
+    lines = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    assert [line["loss"] for line in lines] == [8, 4, 2, 1, 0.5, 0.25]
+    assert lines[3]["metrics"] == {"accuracy": 0.3}
+
+
+def test_a_program_gets_its_arguments_and_is_told_to_stop(script: Path) -> None:
+    def iteration(*words: object) -> int:
+        return int(json.loads(run("local", script, "--json", *words).stdout)["iteration"])
+
+    assert iteration("--", "3") == 2
+    assert iteration("--iterations", "4") == 4
+    assert iteration("--target", "1.5") == 3
+
+
+def test_a_program_runs_as_it_does_by_itself(tmp_path: Path) -> None:
+    """With its folder to import from, its name as the first argument, and as the main module."""
+    (tmp_path / "beside.py").write_text("answer = 42\n")
+    script = tmp_path / "main.py"
+    script.write_text("import beside, sys; print(beside.answer, __name__, sys.argv)\n")
+    alone = subprocess.run((sys.executable, script, "a", "-b"), capture_output=True, text=True, check=True).stdout
+    before = sys.argv, sys.path[:]
+    result = run("local", script, "--quiet", "--", "a", "-b")
+    assert result.stdout == alone == f"42 __main__ {[str(script), 'a', '-b']}\n"
+    assert "reported nothing" in result.stderr
+    assert (sys.argv, sys.path) == before
+
+
+def test_a_class_is_trained_over_its_partitions(script: Path) -> None:
+    script.write_text(_CLASS)
+    found = json.loads(run("local", script, "--json", "--data", "a,b", "--data", "c,d", "-D", "rate=0.25").stdout)
+    assert found["reports"] == 6 and found["last_loss"] == 8 * 0.25**5
+    assert len(found["sha256"]) == 64
+    assert json.loads(run("local", script, "--json", "--data", "a,b,c", "-D", "rate=0.25").stdout) != found
+
+
+def test_what_is_wrong_with_losses_is_said_once(script: Path) -> None:
+    script.write_text(
+        "from yaqd.ml import report\n"
+        "for i, loss in ((0, 1.0), (1, float('nan')), (2, float('inf')), (1, 0.5), (0, 0.4), (5, None), (6, None)):\n"
+        "    report(i, loss)\n"
+    )
+    result = run("local", script, "--quiet")
+    assert result.exit_code == 0 and result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "yaq: the loss of iteration 1 is nan: such reports are left out",
+        "yaq: iteration 1 follows 2: numbers must rise; others are left out",
+        "yaq: no loss from iteration 5 on: such a job is not scheduled by quality",
+    ]
+
+
+def test_a_program_that_fails_is_one_line_and_its_own_traceback(script: Path) -> None:
+    script.write_text(_PROGRAM + "raise ValueError('no data')\n")
+    said = run("local", script, "--quiet")
+    assert said.exit_code == FAILED
+    lines = said.stderr.splitlines()
+    assert lines[0] == f"yaq: {script} failed after iteration 5: ValueError: no data"
+    assert "yaqd/cli" not in said.stderr and str(script) in lines[2]
+    script.write_text("import sys; sys.exit(7)\n")
+    assert failed(FAILED, "local", script) == f"{script} ended before its first report: code 7"
+    script.write_text("from yaqd.ml import report; report(iteration=0, loss='low')\n")
+    assert "report(loss='low'): loss must be a number" in failed(FAILED, "local", script)
+
+
+def test_a_step_that_raises_is_named_with_partition_and_iteration(script: Path) -> None:
+    broken = "def step(self, state, partition): return 1 / (state['w'] - 2 + partition.index - 1)\n"
+    script.write_text(_CLASS + "    " + broken)
+    said = failed(FAILED, "local", script)
+    assert said.splitlines()[0] == (
+        "Train.step() on partition 1 in iteration 2 failed: ZeroDivisionError: float division by zero"
+    )
+
+
+def test_bad_input_is_one_line(script: Path, tmp_path: Path) -> None:
+    assert "no training script at" in failed(BAD_INPUT, "local", tmp_path / "none.py")
+    assert "is a program, which --data and --seed do not reach" in failed(BAD_INPUT, "local", script, "--seed", 3)
+    script.write_text(_CLASS)
+    assert "Train takes no ARGUMENTS" in failed(BAD_INPUT, "local", script, "--", "x")
+    assert "option rate='x' is no float" in failed(BAD_INPUT, "local", script, "-D", "rate=x")
+    assert "Train has no option rat: did you mean rate?" in failed(BAD_INPUT, "local", script, "-D", "rat=1")
+    script.write_text(_CLASS.replace("def combine", "def join"))
+    assert "has no combine(self, state, partials): define it" in failed(BAD_INPUT, "local", script)
+    other = tmp_path / "x"
+    other.write_text("{}\n")
+    assert "line 1 is no report" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.png")
+    assert "name a file that ends in .png or .svg" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.pdf")
+    other = other.rename(tmp_path / "x.json")
+    assert "x.json is no curve file" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.png")
+    assert "--only nope: without SCRIPT, one of kmeans" in failed(
+        BAD_INPUT, "record", "--only", "nope", "--output", tmp_path / "c.json"
+    )
+
+
+def test_event_files_are_tensorboards(script: Path, tmp_path: Path) -> None:
+    assert run("local", script, "--quiet", "--tensorboard", tmp_path / "tb").exit_code == 0
+    [events] = (tmp_path / "tb").iterdir()
+    from tensorboardX.proto.event_pb2 import Event
+
+    data, found = events.read_bytes(), []
+    while data:  # TFRecord: length, its checksum, the record, its checksum
+        length = int.from_bytes(data[:8], "little")
+        event = Event.FromString(data[12 : 12 + length])
+        found += [(event.step, value.tag, value.simple_value) for value in event.summary.value]
+        data = data[16 + length :]
+    assert [each for each in found if each[1] == "loss"] == [(i, "loss", 8 / 2**i) for i in range(6)]
+
+
+def test_curves_are_recorded_appended_and_drawn(script: Path, tmp_path: Path) -> None:
+    curves = tmp_path / "mine.json"
+    assert run("record", script, "--output", curves, "--iterations", 5, "--quiet").exit_code == 0
+    script.write_text(_CLASS)
+    words = ("--append", "--name", "halving", "--class", "superlinear", "-D", "rate=0.5", "--seed", 3)
+    assert run("record", script, "--output", curves, "--iterations", 5, *words).exit_code == 0
+    first, second = json.loads(curves.read_text())["curves"]
+    assert first == {"algorithm": "train", "class": "sublinear", "config": "", "losses": [8, 4, 2, 1, 0.5]}
+    assert second == {**first, "algorithm": "halving", "class": "superlinear", "config": "rate=0.5 seed=3"}
+    for name in ("a.png", "a.svg"):
+        assert run("plot", curves, "--output", tmp_path / name, "--normalized").exit_code == 0
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert "<!-- halving rate=0.5 seed=3 -->" in (tmp_path / "a.svg").read_text()
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_job_that_ends_early_keeps_its_last_loss(script: Path, tmp_path: Path) -> None:
+    words = ("record", script, "--output", tmp_path / "c.json", "--iterations", 8, "--json")
+    assert json.loads(run(*words).stdout) == {"output": str(tmp_path / "c.json"), "curves": 1, "recorded": 1}
+    [curve] = json.loads((tmp_path / "c.json").read_text())["curves"]
+    assert curve["losses"] == [8, 4, 2, 1, 0.5, 0.25, 0.25, 0.25]
