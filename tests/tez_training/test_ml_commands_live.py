@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_training.training_jobs import DESCENT, folder_of
+from tests.tez_training.training_jobs import DESCENT, folder_of, until
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.training import folder_of as folder_by_user
 from tez_adapter.jobspec import job_id_of
@@ -56,15 +56,13 @@ def test_a_job_is_submitted_listed_and_watched(yaq: Yaq, write: Write, training_
 def test_a_job_is_stopped_and_goes_on(yaq: Yaq, write: Write, training_cluster: Configuration) -> None:
     application = submitted(yaq, write("counting.py", COUNTING), "-D", "yaq.ml.checkpoint.interval=1h")
     job = SubmittedJob(training_cluster, ApplicationId.parse(application))
-    while not any(row["iteration"] for row in json.loads(yaq("ml", "list", "--json"))):
-        pass
+    until(lambda: any(row["iteration"] for row in json.loads(yaq("ml", "list", "--json"))))
     assert "ends with its next report" in yaq("ml", "stop", application)
     assert job.wait(timeout_s=30).succeeded
     folder = folder_of(training_cluster, job.job_id)
     last = read_curve(training_cluster, folder).points[-1].iteration
     again = json.loads(yaq("ml", "resume", "--no-wait", "--json", application))["application_id"]
-    while not any(row["iteration"] for row in json.loads(yaq("ml", "list", "--json"))):
-        pass
+    until(lambda: any(row["iteration"] for row in json.loads(yaq("ml", "list", "--json"))))
     yaq("ml", "stop", again)
     follower = SubmittedJob(training_cluster, ApplicationId.parse(again))
     assert follower.wait(timeout_s=30).succeeded
@@ -72,6 +70,33 @@ def test_a_job_is_stopped_and_goes_on(yaq: Yaq, write: Write, training_cluster: 
     iterations = [point.iteration for point in curve.points]
     assert last in iterations and iterations[-1] > last  # one curve over both
     assert "is not running" in yaq("ml", "stop", again)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_was_cut_short_is_passed_over(
+    yaq: Yaq, write: Write, training_cluster: Configuration
+) -> None:
+    application = submitted(yaq, write("counting.py", COUNTING), "-D", "yaq.ml.checkpoint.interval=0", "--max-cores=1")
+    job = SubmittedJob(training_cluster, ApplicationId.parse(application))
+    until(lambda: len(checkpoints(training_cluster, job)) == 2)
+    yaq("ml", "stop", application)
+    assert job.wait(timeout_s=30).succeeded
+    before, last = checkpoints(training_cluster, job)
+    last.write_bytes(last.read_bytes()[:-7])
+    again = json.loads(yaq("ml", "resume", "--no-wait", "--json", application))["application_id"]
+    follower = SubmittedJob(training_cluster, ApplicationId.parse(again))
+    until(lambda: follower.status().notices)
+    (notice,) = follower.status().notices
+    assert str(last) in notice and "damaged" in notice
+    yaq("ml", "stop", again)
+    assert follower.wait(timeout_s=30).succeeded
+    said = yaq("app", "logs", again)
+    assert f"begins at {int(before.name.rpartition('-')[2])}" in said
+
+
+def checkpoints(conf: Configuration, job: SubmittedJob) -> list[Path]:
+    root = Path(conf.require("yarn.app.mapreduce.am.staging-dir"))
+    return sorted(root.glob(f"*/.training/{job.job_id}/checkpoint-*"))
 
 
 def test_what_cannot_be_is_said(yaq: Yaq, write: Write, tmp_path: Path) -> None:

@@ -91,3 +91,30 @@ def test_a_step_that_raises_is_one_line(training_cluster: Configuration, write: 
     assert result.state == "FAILED"
     line = next(line for line in result.diagnostics.splitlines() if "ZeroDivisionError" in line)
     assert "Descent.step() on partition 3 in iteration 5 failed: ZeroDivisionError: no such luck" in line
+
+
+LAUNCHER = """
+import subprocess, sys
+child = "from yaqd.ml import report\\nfor i in range(5): said = report(i, 1.0 / (i + 1))\\nassert said.cores == 1.0"
+subprocess.run([sys.executable, "-c", child], check=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_a_script_starts_reports_too(training_cluster: Configuration, write: Write) -> None:
+    job = submit_training(training_cluster, write("launcher.py", LAUNCHER))
+    result = finish(job)
+    assert result.succeeded, result
+    curve = read_curve(training_cluster, folder_of(training_cluster, job.job_id))
+    assert [point.loss for point in curve.points] == [1.0 / (i + 1) for i in range(5)]
+
+
+@pytest.mark.slow
+def test_a_script_that_fails_says_where(training_cluster: Configuration, write: Write) -> None:
+    script = write("bad.py", "from yaqd.ml import report\nreport(1, 0.5)\nraise ValueError('of no use')\n")
+    conf = training_cluster.with_overrides({"yaq.ml.max-attempts": "1"})
+    result = finish(submit_training(conf, script))
+    assert result.state == "FAILED"
+    assert "ValueError: of no use" in result.diagnostics and "bad.py" in result.diagnostics
+    ended = finish(submit_training(conf, write("ends.py", "import sys; sys.exit(3)")))
+    assert ended.state == "FAILED" and "ended with 3" in ended.diagnostics

@@ -1,6 +1,8 @@
 """Training jobs for the tests, which end their own processes at a named iteration, and what came of them."""
 
 import hashlib
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tez_adapter.client.follow import JobResult, SubmittedJob
@@ -97,6 +99,13 @@ BY_RUN = DESCENT.replace("class Descent", "class ByRun").replace(
 
     def initial""",
 )
+
+
+def until(condition: Callable[[], object], seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def finish(job: SubmittedJob) -> JobResult:

@@ -98,6 +98,8 @@ class Limits:
     avoided_max: int = 100
     #: a process that has begun a task and says nothing for so long is lost (with its node, as a rule); 0 never
     silence_s: float = 60.0
+    #: an attempt of a vertex that serves has run so long when it fails: the task's failures before it are forgotten, s
+    forgive_after_s: float = 600.0
     #: reports of failed fetches that make one map output lost, when fewer reducers than that are running: all of them
     fetch_failures: int = 3
 

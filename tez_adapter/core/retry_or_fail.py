@@ -40,10 +40,15 @@ class JobEndings:
         vertex, task = self._close_attempt(attempt, event)
         attempt.error = error
         if at_fault:
+            if vertex.spec.serves and self._has_served_long(attempt):
+                task.failures = 0
             task.failures += 1
             vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
             self._host_failed(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.TRY_AGAIN, fatal=fatal)
+
+    def _has_served_long(self, attempt: Attempt) -> bool:
+        return attempt.began is not None and self._turn.now - attempt.began >= self._job.spec.limits.forgive_after_s
 
     def _host_failed(self, host: str) -> None:
         change = self._hosts.failed(host)

@@ -54,6 +54,7 @@ class JobManagerChannel:
         self._former = begun.checkpoint if begun.HasField("checkpoint") else None
         self._said = Said(begun.cores)
         self._points: deque[_Point] = deque(maxlen=_POINTS_MAX)
+        self._first: _Point | None = None
         self._reports = self._sent = 0
         self._wants_checkpoint = False
         #: the user has stopped the job, and the program has been told
@@ -73,7 +74,11 @@ class JobManagerChannel:
         checkpoint: Callable[[], bytes] | None,
         metrics: Mapping[str, float],
     ) -> Said:
-        self._points.append((iteration, loss, metrics, time.time()))
+        point = (iteration, loss, metrics, time.time())
+        if self._reports:
+            self._points.append(point)
+        else:
+            self._first = point  # what a loss is later is told by this one
         self._reports += 1
         said = self._said
         self.is_told_to_stop = self._is_stopped
@@ -115,13 +120,16 @@ class JobManagerChannel:
         asked_at = time.monotonic()
         while not self._done.wait(_EVERY_S):
             now = time.monotonic()
-            if self._points or self._checkpoint is not None or now - asked_at >= _QUIET_S:
+            if self._first is not None or self._points or self._checkpoint is not None or now - asked_at >= _QUIET_S:
                 asked_at = now
                 self._send()
 
     def _send(self) -> None:
         request = pb.TrainingReportRequest(attempt=self._attempt, cpu_ms=round(1000 * time.process_time()))
         points: list[_Point] = []
+        if self._first is not None:
+            points.append(self._first)
+            self._first = None
         while self._points and len(points) < _POINTS_MAX:
             points.append(self._points.popleft())
         for point in points:

@@ -13,6 +13,7 @@ from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.scripts import add_import_path
 from tez_adapter.tasks.task_output import TaskFiles
 from tez_adapter.training.channel import JobManagerChannel
+from tez_adapter.training.environment import put_into_environment
 from tez_adapter.training.settings import TrainingSettings
 from tez_adapter.training.worker import PartitionWorker
 from yaqd.ipc import RemoteException
@@ -47,6 +48,7 @@ def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
         on_iteration=lambda iteration: attempt.moved(_share(iteration, terms.iterations)),
     )
     set_channel(channel)
+    put_into_environment(attempt, at)
     try:
         if terms.partitions:
             _drive(attempt, at, terms, begun, channel)
