@@ -161,7 +161,7 @@ def xgboost_callback(*, loss: str | None = None, threads: Threads = None) -> Any
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             """Report; return whether to end."""
-            measured = next(iter(evals_log.values()), {})
+            measured: dict[str, Any] = next(iter(evals_log.values()), {})
             name = loss or (list(measured)[-1] if measured else None)
             value = measured[name][-1] if name in measured else None
             said = report(model.num_boosted_rounds() - 1, value, lambda: bytes(model.save_raw()), threads=threads)
