@@ -150,7 +150,10 @@ class DistributedScheduler:
         self._offer_again()
 
     def handle(self, event: Event, now: float) -> list[Place]:
-        """The only entry. Raises TooManyAsks, with nothing changed."""
+        """Take one event in and return the places that it leads to. Events come in here alone.
+
+        Raises TooManyAsks, with nothing changed.
+        """
         match event:
             case NodesPublished(nodes):
                 self._nodes = [_Node(offer, rank) for rank, offer in enumerate(nodes)]

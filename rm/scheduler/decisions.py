@@ -150,7 +150,7 @@ class DecisionLog:
         self.count = 0
 
     def note(self, at: float, event: str, decisions: Collection[Outcome]) -> None:
-        """What one event led to."""
+        """Log what one event led to; `at`: the scheduler's time, s."""
         if self._entries.maxlen:
             self._entries.extend(zip(repeat(at), repeat(event), decisions))
         self.count += len(decisions)

@@ -62,7 +62,7 @@ class Facts:
         return self._view.nodes.total
 
     def share(self, held: Resource) -> float:
-        """The part of all nodes that this is, by the scarcest of what is counted."""
+        """Return the part of all nodes that this is, by the scarcest of what is counted."""
         return self._view.calculator.share(held, self.total)
 
     # ---- queues
@@ -72,27 +72,27 @@ class Facts:
         return self._view.root
 
     def queue(self, name: str) -> QueueView | None:
-        """By its path, or by its last part where that names one leaf."""
+        """Find a queue by its path, or by its last part where that names one leaf."""
         return self._view.find_queue(name)
 
     def refusal(self, app_id: ApplicationId, queue: str, user: str) -> str | None:
-        """Why the queue would take no new application of this user now; None when it would."""
+        """Say why the queue would take no new application of this user now; None when it would."""
         return refusal(self._view, app_id, queue, user)
 
     def masters_limit(self, leaf: QueueView) -> Resource:
-        """What masters of the leaf may hold together."""
+        """Return what masters of the leaf may hold together."""
         return masters_limit(self._view, leaf)
 
     def user_masters_limit(self, leaf: QueueView) -> Resource:
-        """What masters of one user may hold there."""
+        """Return what masters of one user may hold there."""
         return user_masters_limit(self._view, leaf)
 
     def user_limit(self, leaf: QueueView) -> Resource:
-        """What one user may hold there."""
+        """Return what one user may hold there."""
         return user_limit(self._view, leaf)
 
     def reserved_in(self, queue: QueueView) -> list[Resource]:
-        """Containers of the queue, and those below it, for which nodes are reserved."""
+        """List the containers of the queue, and of those below it, for which nodes are reserved."""
         within = {leaf.path for leaf in queue.walk() if leaf.is_leaf}
         held = self._view.holds.reserved.values()
         return [one.size for one in held if one.attempt.app.leaf.path in within]
@@ -104,27 +104,27 @@ class Facts:
         return self._view.holds.reserved_for(attempt)
 
     def application(self, app_id: ApplicationId) -> AppView | None:
-        """None: the scheduler does not have it, or no longer."""
+        """Find an application; None: the scheduler does not have it, or no longer."""
         return self._view.applications.get(app_id)
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> AttemptView | None:
         return self._view.attempt(attempt_id)
 
     def headroom(self, attempt_id: ApplicationAttemptId) -> Resource:
-        """What the attempt could still be given if it were alone; nothing for one that is not there."""
+        """Return what the attempt could still be given if it were alone; nothing for one that is not there."""
         attempt = self._view.attempt(attempt_id)
         return self._view.headroom(attempt) if attempt is not None else Resource()
 
     def why_inactive(self, attempt: AttemptView) -> str | None:
-        """Why its master may not start, None when it may."""
+        """Say why its master may not start; None when it may."""
         return why_inactive(self._view, attempt)
 
     def why_alone(self, attempt: AttemptView) -> str | None:
-        """Why it can get nothing beside its master, where that is so."""
+        """Say why it can get nothing beside its master, where that is so."""
         return own_master_alone(self._view, attempt)
 
     def reasons(self, attempt: AttemptView, heard_since: float) -> Reasons:
-        """Why its asks wait; `heard_since`: older reports of nodes are not gone by, scheduler's seconds."""
+        """Say why its asks wait. Reports of nodes older than `heard_since` are not gone by, scheduler's seconds."""
         return Reasons(self._view, attempt, heard_since)
 
     # ---- what is left of a job
@@ -139,31 +139,31 @@ class Facts:
         return self._view.jobs
 
     def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
-        """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
+        """Return how long a container of this priority runs, s; None when that has no end as far as anybody knows."""
         return self._queues.estimate(app_id, priority)
 
     def estimates(self, app_id: ApplicationId) -> Mapping[int, float]:
-        """The same of all its priorities that were told, s."""
+        """Return the same of all its priorities that were told, s."""
         return self._jobs.estimates(app_id)
 
     def job_version(self, app_id: ApplicationId) -> int:
-        """Moves whenever something about the job does; 0 when nothing is known of it."""
+        """Return a number that moves whenever something about the job does; 0 when nothing is known of it."""
         return self._jobs.version(app_id)
 
     def left_of(self, app: AppView) -> JobFacts:
-        """What is left of it, as its master says or as far as it has asked."""
+        """Return what is left of it, as its master says or as far as it has asked."""
         return self._jobs.facts(app)
 
     def held(self, app_id: ApplicationId) -> Mapping[int, int]:
-        """Its containers that are not over, by priority, without masters."""
+        """Count its containers that are not over, by priority, without masters."""
         return self._jobs.held(app_id)
 
     def elsewhere(self, app_id: ApplicationId) -> Mapping[int, int]:
-        """How many of each priority it still wants of proxies at the nodes."""
+        """Return how many containers of each priority it still wants of proxies at the nodes."""
         return self._jobs.elsewhere(app_id)
 
     def stage_told(self, attempt_id: ApplicationAttemptId, priority: int) -> StageLeft | None:
-        """What the attempt's master says of a stage that is not over; None: it says nothing of it."""
+        """Return what the attempt's master says of a stage that is not over; None: it says nothing of it."""
         return self._jobs.stage_told(attempt_id, priority)
 
     # ---- nodes and their queues
@@ -176,7 +176,7 @@ class Facts:
         return self._view.nodes.get(node_id)
 
     def node_queue(self, node_id: NodeId) -> NodeQueue | None:
-        """None: the node is not in use."""
+        """Return the node's queue; None: the node is not in use."""
         node = self._view.nodes.get(node_id)
         return node.queue if node is not None else None
 
@@ -186,11 +186,14 @@ class Facts:
         return self._queues.spec is not None
 
     def bound_of(self, node_id: NodeId) -> int:
-        """How many may wait there now."""
+        """Return how many may wait there now."""
         return self._queues.bound_of(node_id)
 
     def masters_to_come(self, node_id: NodeId) -> dict[ApplicationId, Resource]:
-        """Those for which room is kept at the node, and those that are not known to have started there."""
+        """Return what masters to come hold or will hold at the node, by application.
+
+        They are those for which room is kept there, and those that are not known to have started there.
+        """
         node, rooms = self._view.nodes.get(node_id), dict[ApplicationId, Resource]()
         if node is None or not node.queue.keeps_room or not node.queue.length:
             return rooms
@@ -203,7 +206,7 @@ class Facts:
         return rooms
 
     def where(self, container_id: ContainerId) -> NodeId | None:
-        """The node of a container that is charged; None: it is over, or charged to nobody."""
+        """Return the node of a container that is charged; None: it is over, or charged to nobody."""
         held = self._view.containers.get(container_id)
         return held.node_id if held is not None else None
 
@@ -215,42 +218,45 @@ class Facts:
         return self._opportunistic.queue_limit
 
     def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeQueue]:
-        """The nodes that take opportunistic containers, the least loaded first, as of the last `Elapsed`."""
+        """List the nodes that take opportunistic containers, the least loaded first, as of the last `Elapsed`."""
         return self._opportunistic.ranked(attempt_id)
 
     def waits_for_node(self, attempt_id: ApplicationAttemptId) -> bool:
-        """Has it opportunistic asks that a call of its master may place?"""
+        """Tell whether it has opportunistic asks that a call of its master may place."""
         return self._opportunistic.waits(attempt_id)
 
     def opportunistic_asks(self, attempt_id: ApplicationAttemptId) -> Iterator[Ask]:
         return self._opportunistic.pending(attempt_id)
 
     def opportunistic_on(self, node_id: NodeId) -> list[ContainerId]:
-        """The opportunistic containers of the node that are not over."""
+        """List the opportunistic containers of the node that are not over."""
         held = self._opportunistic.containers.items()
         return [container_id for container_id, placed in held if placed.node_id == node_id]
 
     def no_node_takes(self, attempt: AttemptView) -> NoNodeTakes:
-        """Why its opportunistic asks wait."""
+        """Say why its opportunistic asks wait."""
         return NoNodeTakes(self._opportunistic, attempt)
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
-        """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
+        """Tell whether what somebody else placed for the attempt may go to the node.
+
+        The node must be held for no other attempt. The wait there must be shorter than `wait_limit`.
+        """
         return self._opportunistic.may_go(attempt, node_id, need)
 
     def wait_limit(self, attempt: AttemptView) -> float:
-        """None of its opportunistic containers is sent where it is expected to wait as long, s."""
+        """Return the limit of expected waits, s. Its opportunistic containers go only where a wait is shorter."""
         return self._opportunistic.wait_limit(attempt)
 
     def opportunistic_holds(self, attempt_id: ApplicationAttemptId) -> list[OpportunisticHold]:
-        """Nodes that are held for its opportunistic containers."""
+        """List the nodes that are held for its opportunistic containers."""
         return self._view.holds.opportunistic_of(attempt_id)
 
     def opportunistic_holds_of_others(self, attempt_id: ApplicationAttemptId) -> int:
-        """How many are held for others."""
+        """Count the nodes that are held for others."""
         held = self._view.holds.opportunistic.values()
         return sum(1 for hold in held if hold.attempt.id != attempt_id)
 
     def is_update_waiting(self, container_id: ContainerId, node_id: NodeId) -> bool:
-        """Has the container's master asked for a change of it that was not made yet?"""
+        """Tell whether the container's master asked for a change of it that was not made yet."""
         return self._updates.is_waiting(container_id, node_id)

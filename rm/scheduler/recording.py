@@ -76,7 +76,7 @@ _CLASSES: Final = _vocabulary()
 
 
 def to_plain(value: Any) -> Any:
-    """What `json` writes; TypeError for what a record cannot hold."""
+    """Return what `json` writes for the value. Raises TypeError for what a record cannot hold."""
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
@@ -95,7 +95,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(plain: Any) -> Any:
-    """The value again; raises BadRecord."""
+    """Return the value again. Raises BadRecord."""
     if isinstance(plain, list):
         return tuple(map(from_plain, plain))
     if not isinstance(plain, dict):
@@ -123,12 +123,12 @@ def _line(*values: Any) -> str:
 
 
 def header(spec: SchedulerSpec, limits: SchedulerLimits) -> str:
-    """The first line."""
+    """Return the record's first line."""
     return _line(FORMAT, VERSION, spec, limits)
 
 
 def entry(now: float, event: SchedulerEvent, decided: Iterable[Outcome] | None) -> str:
-    """The line of one event; `decided` is None where it was refused."""
+    """Return the line of one event; `decided` is None where it was refused."""
     return _line(now, event, None if decided is None else tuple(decided))
 
 

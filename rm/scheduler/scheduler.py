@@ -162,9 +162,9 @@ class Scheduler:
     # ---- facts the daemon asks for
 
     def maximum_allocation(self) -> Resource:
-        """The largest container anyone may ask for now: as configured, and no larger than the largest node.
+        """Return the largest container anyone may ask for now: as configured, and no larger than the largest node.
 
-        As configured alone where no node is in use: others may come, or the same again.
+        Where no node is in use it is as configured, as others may come, or the same again.
         """
         most, largest = self.limits.bounds.maximum, self.view.nodes.largest
         if all(node.is_draining for node in self.view.nodes.all()):
@@ -175,8 +175,10 @@ class Scheduler:
         return Resource(max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), extras)
 
     def parts(self, asked: Asked, size: int) -> Iterator[Asked]:
-        """A call with very many rows in parts, to be told one after the other; `TooManyAsks` where they may be too many
-        together."""
+        """Return a call with very many rows in parts, to be told one after the other.
+
+        Raises `TooManyAsks` where they may be too many together.
+        """
         gives_opportunistic = self.limits.opportunistic is not None
         attempt = self.view.attempt(asked.attempt_id)
         if attempt is not None:
@@ -191,7 +193,8 @@ class Scheduler:
         return self.view.root.waiting > 0 or self.updates.any_waiting
 
     def normalized(self, asked: Resource) -> Resource:
-        """The container that is given for this; the same object for the same amounts, as far as they are remembered."""
+        """Return the container that is given for this; the same object for the same amounts, as far as they are
+        remembered."""
         if asked.extras:
             return self.view.calculator.normalize(asked, self.limits.bounds)
         key = (asked.memory_mb, asked.vcores)

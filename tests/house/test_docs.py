@@ -20,13 +20,11 @@ _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 #: words that begin no sentence which says what a function does
 _FRAGMENT = re.compile(
     r"(A|After|All|Also|An|Another|Any|Are|As|At|Before|Below|Beside|Blocking|Both|By|Can|Could|Did|Does|During|Each|"
-    r"Enough|Epoch|Every|Everything|Exactly|False|Few|For|From|How|If|In|Instead|Is|Its|May|Milliseconds|Neither|Never|"
-    r"No|Nobody|None|Not|Nothing|Now|Of|On|Once|Only|Ours|Pairs|Seconds|Since|So|Some|Somebody|Something|That|The|Their|"
-    r"There|These|They|This|Those|To|True|Under|Until|What|When|Where|Whether|Which|While|Who|Whoever|Whom|Whose|Why|"
-    r"With|Within|Without|Would)\b"
+    r"Enough|Epoch|Every|Everything|Exactly|False|Few|For|From|How|If|In|Instead|Is|It|Its|May|Milliseconds|Neither|"
+    r"Never|No|Nobody|None|Not|Nothing|Now|Of|On|Once|One|Only|Ours|Pairs|Seconds|Since|So|Some|Somebody|Something|"
+    r"That|The|Their|There|These|They|This|Those|To|True|Under|Until|What|When|Where|Whether|Which|While|Who|Whoever|"
+    r"Whom|Whose|Why|With|Within|Without|Would)\b"
 )
-#: folders whose docstrings are not held to it yet
-_FRAGMENTS_STAND = ("nm/distributed/", "rm/scheduler/")
 #: what stands in a message of troubleshooting.md for what differs: names, numbers, what is left out
 _DIFFERS = re.compile(
     r"\.\.\.|\(pid \S+|\S*\d\S*|\S*[A-Z]{2,}\S*|queue root\.\w+|\bada\b|\bDIR/\w+|'x'|\btimes\b|<[^>]*>"
@@ -112,11 +110,9 @@ def test_functions_say_what_they_do() -> None:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = str(path.relative_to(ROOT))
-            if name.startswith(_FRAGMENTS_STAND):
-                continue
             for node in _public_functions(ast.parse(path.read_text())):
                 said = ast.get_docstring(node)
-                if said is not None and _is_fragment(said, name):
+                if said is not None and _is_fragment(said):
                     wrong.append(f"{name}:{node.lineno}: {said.splitlines()[0]}")
     assert wrong == []
 
@@ -133,19 +129,17 @@ def test_a_fragment_is_told_from_a_sentence() -> None:
         "Has it ended?",
         "0..1 of it.",
     ):
-        assert _is_fragment(said, "nm/a.py"), said
+        assert _is_fragment(said), said
     for said in (
         "Return the nodes; None: there is none.",
         "Has the kernel keep it. Is it kept?",
         "Note that it is over.",
     ):
-        assert not _is_fragment(said, "nm/a.py"), said
+        assert not _is_fragment(said), said
 
 
-def _is_fragment(said: str, name: str) -> bool:
-    if _FRAGMENT.match(said) or not said[0].isalpha() or re.match(r"[^.:;`]*\?", said):
-        return True
-    return re.match(r"(It|One)\b", said) is not None and not name.startswith("yaqd/policies/queueing/")
+def _is_fragment(said: str) -> bool:
+    return bool(_FRAGMENT.match(said) or not said[0].isalpha() or re.match(r"[^.:;`]*\?", said))
 
 
 def _public_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -19,9 +19,10 @@ def take_in(
     now: float,
     carried: dict[AskKey, list[str]],
 ) -> dict[AskKey, list[str]]:
-    """The asks that the rows change, and the names that came with each or wait to be looked at with it.
+    """Take rows in. Return the asks that they change, each with the names of hosts and racks to look at.
 
-    `carried`: what an earlier part of the call left, of the ask that goes on here.
+    Those names came with the ask. Where it wanted nothing before, all names that it has are looked at. `carried`: what
+    an earlier part of the call left of the ask that goes on here.
     """
     touched = dict(carried)
     ask: Ask | None = None  # most rows belong to the ask that the row before belonged to
@@ -50,10 +51,12 @@ def take_in(
 
 
 def parts(asked: Asked, size: int, *, gives_opportunistic: bool) -> Iterator[Asked]:
-    """The call in parts of so many rows, which give the same in the same order when they are told one after the other.
+    """Yield the call in parts of at most `size` guaranteed rows. Told one after the other, they give the same in the
+    same order.
 
-    Asks are served in the order of their keys, so a part has the rows of the next ones; only where rows of its last one
-    are left is that one not served yet. Opportunistic ones come first, all together: they are given so many a call.
+    Asks are served in the order of their keys, so each part has the rows that come next. An ask with rows left for the
+    next part is not served yet. Opportunistic asks come first, all together, as a call is given so many of them at
+    most.
     """
     guaranteed, spare = split(asked.rows, gives_opportunistic=gives_opportunistic)
     rows = sorted(guaranteed, key=_key)
@@ -69,7 +72,7 @@ def parts(asked: Asked, size: int, *, gives_opportunistic: bool) -> Iterator[Ask
 
 
 def split(rows: tuple[AskRow, ...], *, gives_opportunistic: bool) -> tuple[tuple[AskRow, ...], tuple[AskRow, ...]]:
-    """Guaranteed and opportunistic asks; all are guaranteed where opportunistic containers are not given."""
+    """Return guaranteed and opportunistic rows; all are guaranteed where opportunistic containers are not given."""
     guaranteed = ExecutionType.GUARANTEED
     for row in rows:
         if row.execution_type is not guaranteed:

@@ -30,11 +30,11 @@ _ASKS_LOOKED_AT: Final = 64
 
 
 def is_cut_off(jobs: Jobs, spec: QueueingSpec | None, app: AppView) -> bool:
-    """Does it hold containers, but none of what is served last of all that it wants, and would its master not wait for
-    one?
+    """Tell whether the application wants something that is served after all that it holds, and its master would not
+    wait for it.
 
-    In order of submission the first job goes on until it has all; in other orders jobs that come before it may take all
-    that ends. A MapReduce master that has no map left but wants some kills reducers that run.
+    In order of submission the first job goes on until it has all. In other orders, jobs that come before it may take
+    all that ends. A MapReduce master that has no map left but wants some kills reducers that run.
     """
     attempt = app.attempt
     if attempt is None or attempt.tolerates_waiting or spec is None or spec.unaware_wait_s == math.inf:
@@ -44,7 +44,7 @@ def is_cut_off(jobs: Jobs, spec: QueueingSpec | None, app: AppView) -> bool:
 
 
 def rank(jobs: Jobs, app: AppView) -> float:
-    """By the leaf queue's policy; the smallest comes first."""
+    """Return the application's place by its leaf queue's policy; the smallest comes first."""
     job = jobs.of(app.id)
     if job.is_starved or (not app.containers and _waits_for_master(app)):
         return -math.inf

@@ -26,7 +26,11 @@ class JobStarvation:
         return math.isfinite(self.starve_s) or math.isfinite(self.starve_ratio)
 
     def limit(self, waited_s: float, passed_s: float, work_s: float | None) -> float:
-        """For how long others may have passed a job by now: of what it has waited so far, and with this left of it."""
+        """Return for how long others may have passed a job by now, s.
+
+        `waited_s`: how long it has waited so far. `passed_s`: for how long of that others passed it. `work_s`: the work
+        that is left, s, None where nobody knows.
+        """
         ratio = self.starve_ratio * work_s if work_s is not None else math.inf
         threshold_s = min(self.starve_s, ratio) if ratio > 0 else self.starve_s
         return _HERE * threshold_s + _SLACK * (waited_s - passed_s)

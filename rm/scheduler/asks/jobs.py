@@ -79,11 +79,14 @@ class Job:
         self.ranked_at: object = None
 
     def mean_estimate(self) -> float | None:
-        """For what nothing is known of; None when nothing is known of anything."""
+        """Return the estimate for priorities of which nothing is known, s; None when nothing is known of any."""
         return sum(self.estimates.values()) / len(self.estimates) if self.estimates else None
 
     def facts_as_told(self, attempt: AttemptView | None) -> JobFacts | None:
-        """None: its master says nothing, or less than it asks for, which cannot be."""
+        """Return what is left of it in its master's words.
+
+        None: the master says nothing, or says less than it asks for, which cannot be.
+        """
         if attempt is None or attempt.id != self.told_by:
             return None
         if self.told_facts is None:
@@ -104,7 +107,7 @@ class Jobs:
         self.unknown: set[ApplicationId] = set()
 
     def ran(self, seconds: float) -> bool:
-        """A task ran so long: does that change what is typical?"""
+        """Note that a task ran so long. Return True where that changes what is typical."""
         if not self._ran.add(seconds):
             return False
         mean, before = self._ran.mean, self.typical_s
@@ -123,24 +126,25 @@ class Jobs:
                 self.began(held.application.id, held.priority)
 
     def of(self, app_id: ApplicationId) -> Job:
-        """The record that an event changes, begun where there is none. Who only asks must leave none behind."""
+        """Return the record that an event changes; begin one where there is none. A mere question must leave none
+        behind."""
         job = self._jobs.get(app_id)
         if job is None:
             job = self._jobs[app_id] = Job()
         return job
 
     def held(self, app_id: ApplicationId) -> Mapping[int, int]:
-        """Its containers that are not over, by priority, without masters."""
+        """Count its containers that are not over, by priority, without masters."""
         job = self._jobs.get(app_id)
         return job.held if job is not None else {}
 
     def elsewhere(self, app_id: ApplicationId) -> Mapping[int, int]:
-        """How many of each priority it still wants of proxies at the nodes."""
+        """Return how many containers of each priority it still wants of proxies at the nodes."""
         job = self._jobs.get(app_id)
         return job.elsewhere if job is not None else {}
 
     def estimates(self, app_id: ApplicationId) -> Mapping[int, float]:
-        """How long its containers of each priority run, s, as far as that is known."""
+        """Return how long its containers of each priority run, s, as far as that is known."""
         job = self._jobs.get(app_id)
         return job.estimates if job is not None else {}
 
@@ -154,25 +158,25 @@ class Jobs:
         self._jobs.pop(app_id, None)
 
     def touch(self, app_id: ApplicationId) -> None:
-        """Its asks have changed."""
+        """Note that its asks have changed."""
         if self.are_counted:
             self.of(app_id).version += 1
 
     def wanted_elsewhere(self, app_id: ApplicationId, counts: dict[int, int]) -> None:
-        """Instead of what was said before."""
+        """Take in what it wants of proxies at the nodes, by priority. It replaces what was said before."""
         job = self.of(app_id)
         if job.elsewhere != counts:
             job.version += 1
             job.elsewhere = dict(islice(counts.items(), _PRIORITIES_MAX))
 
     def left_told(self, app_id: ApplicationId, attempt_id: ApplicationAttemptId, stages: tuple[StageLeft, ...]) -> None:
-        """Instead of what was said before."""
+        """Take in what the attempt's master says is left. It replaces what was said before."""
         job = self.of(app_id)
         job.version += 1
         job.told, job.told_by, job.told_facts = bounded(stages), attempt_id, None
 
     def stage_told(self, attempt_id: ApplicationAttemptId, priority: int) -> StageLeft | None:
-        """What the attempt's master says of a stage that is not over; None: it says nothing of it."""
+        """Return what the attempt's master says of a stage that is not over; None: it says nothing of it."""
         job = self._jobs.get(attempt_id.application_id)
         if job is None or job.told_by != attempt_id:
             return None
@@ -183,7 +187,7 @@ class Jobs:
         self._hold(self.of(app_id), priority)
 
     def given(self, attempt: AttemptView, priority: int) -> None:
-        """What it asked for it has now: nothing is left less, or more, of it."""
+        """Note that it was given what it asked for. What is left of it is neither less nor more by that."""
         if not self.are_counted:
             return
         job = self.of(attempt.app.id)
@@ -222,10 +226,10 @@ class Jobs:
             job.estimates[priority] = estimate_s
 
     def facts(self, app: AppView) -> JobFacts:
-        """What is left of it: as its master says, or as far as it has asked.
+        """Return what is left of it, as its master says or as far as it has asked.
 
-        In the latter case a task that runs counts as if it had just begun, and its critical path is one task of each
-        priority after the other: nobody says which stages wait for which.
+        In the latter case a task that runs counts as if it had just begun. The critical path is then one task of each
+        priority after the other, as nobody says which stages wait for which.
         """
         job, attempt = self._jobs.get(app.id), app.attempt
         if job is None:

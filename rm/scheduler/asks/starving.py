@@ -21,7 +21,7 @@ class Starving:
         self._looked_at = 0.0
 
     def waits(self, attempt: AttemptView, now: float) -> None:
-        """The attempt's asks are as they are after what it was given just now."""
+        """Note what the attempt still wants after it was given what there is for it now."""
         if not self._jobs.are_counted:
             return
         job = self._jobs.of(attempt.app.id)
@@ -36,7 +36,7 @@ class Starving:
             job.given_back = max(0, job.given_back - attempt.asks.pending)
 
     def given(self, attempt: AttemptView, now: float) -> None:
-        """The attempt was given a container. That ends its wait only where it wants nothing more."""
+        """Note that the attempt was given a container. That ends its wait only where it wants nothing more."""
         if not self._jobs.are_counted:
             return
         job = self._jobs.of(attempt.app.id)

@@ -48,7 +48,7 @@ class Updates:
         return container_id in self._waiting.get(node_id, {})
 
     def forget(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """The container is over, or its waiting change replaced."""
+        """Forget the waiting change of a container that is over, or whose change is replaced."""
         asked = self._waiting.get(node_id) if self._waiting else None
         if asked is not None and asked.pop(container_id, None) is not None and not asked:
             del self._waiting[node_id]
@@ -68,7 +68,7 @@ class Updates:
             self._waiting.setdefault(now.node.id, {})[event.container_id] = event
 
     def settle(self, node: NodeView) -> Iterator[Update]:
-        """What has waited for room on this node and fits now, the longest waiting first."""
+        """Carry out the changes that waited for room on this node and fit now, the longest waiting first."""
         if not self._waiting:
             return
         for event in list(self._waiting.get(node.id, {}).values()):

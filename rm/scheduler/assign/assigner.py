@@ -59,7 +59,7 @@ class Assigner:
         self._view.file(attempt)
 
     def give_away(self, node: NodeView, now: float) -> Iterable[Outcome]:
-        """Something became free on the node; one that is drained gives it to nobody."""
+        """Give away what became free on the node. A node that is drained is shrunk by it instead."""
         if node.is_draining:
             self.shrink(node)
             return ()

@@ -42,13 +42,14 @@ class Candidates:
         self._of_all = range(_COMPARED if queues.has_interference else 1)
 
     def all(self) -> list[Candidate]:
-        """All of them, preferred hosts first, then racks."""
+        """List all candidates, preferred hosts first, then racks."""
         if len(self._ask.counts) != self._rows:
             self._look()
         return [candidate for candidate in self._found.values() if candidate is not None]
 
     def changed(self, queue: NodeQueue) -> None:
-        """One more waits there, and the ask may want nothing more on its host."""
+        """Look again at the queue and the others of its host. One more waits in it, and the ask may want nothing more
+        on the host."""
         host, found = queue.node.id.host, self._found
         there = [k for k, one in found.items() if one is not None and (one[0] is queue or one[0].node.id.host == host)]
         for key in there:

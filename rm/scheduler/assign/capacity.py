@@ -62,7 +62,10 @@ class CapacityPolicy:
         self._reserved_share = reserved_share
 
     def for_ask(self, view: ClusterView, attempt: AttemptView, ask: Ask, hosts: list[str]) -> Iterator[Pick]:
-        """Places for an ask: on those of `hosts` (names whose rows are new) that are hosts, in its racks, anywhere."""
+        """Yield places for an ask, as long as it wants any: on hosts, then in its racks, then anywhere.
+
+        `hosts`: names whose rows are new; those of them that are hosts are looked at.
+        """
         leaf, shape = attempt.app.leaf, ask.capability
         accepts: Callable[[NodeView], bool] | None = attempt.accepts if attempt.blacklist else None
         if ask.placement is not None:
@@ -98,7 +101,7 @@ class CapacityPolicy:
             yield ANY_HOST, Locality.OFF_SWITCH
 
     def for_node(self, view: ClusterView, node: NodeView, now: float) -> Iterator[Pick | AskHold | Pass]:
-        """Who gets what this node has free, until nothing more fits or nobody wants it."""
+        """Yield who gets what this node has free, until nothing more fits or nobody wants it."""
         passed: list[Ask] = []
         begin(node)
         while view.root.waiting:
@@ -152,7 +155,7 @@ class CapacityPolicy:
         return None
 
     def locality(self, view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) -> Locality | None:
-        """How near the node is to what the ask wants, None when it should not be taken (yet)."""
+        """Return how near the node is to what the ask wants; None when it should not be taken (yet)."""
         if ask.placement is not None and not _accepts(view, attempt, ask, node):
             return None
         if not ask.prefers_places:
@@ -231,7 +234,7 @@ def _accepts(view: ClusterView, attempt: AttemptView, ask: Ask, node: NodeView) 
 def leaves_by_need(
     view: ClusterView, queue: QueueView, is_worth_it: Callable[[QueueView], bool] | None = None
 ) -> Iterator[QueueView]:
-    """Leaf queues below with somebody waiting, the furthest below its guarantee first.
+    """Yield the leaf queues below with somebody waiting, the furthest below its guarantee first.
 
     Queues that are not worth it are left out with all below them.
     """
@@ -260,7 +263,8 @@ def leaves_by_need(
 
 
 def has_turn(view: ClusterView, shares: Shares, queue: QueueView) -> bool:
-    """Of all its siblings that want something it needs it most, what waits at nodes and what is owed counted."""
+    """Tell whether the queue needs most among its siblings that want something. What waits at nodes and what is owed
+    count."""
     if queue.parent is None:
         return True
     need = _need(view, shares, queue.parent, None, with_sent=True)
@@ -304,7 +308,10 @@ def leaves_by_deficit(
     *,
     with_sent: bool = False,
 ) -> Iterator[QueueView]:
-    """The same, what each queue is owed counted; `with_sent`: and what waits for it at nodes."""
+    """Yield leaf queues as `leaves_by_need` does, with what each queue is owed counted.
+
+    `with_sent`: what waits for the queues at nodes counts as well.
+    """
     need = _need(view, shares, queue, is_worth_it, with_sent=with_sent)
     waiting = [child for child in queue.children if child.spec.path in need]
     if len(waiting) > 1:

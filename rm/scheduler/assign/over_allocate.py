@@ -65,7 +65,7 @@ class OverAllocator:
     # ---- an ask looks for a queue
 
     def for_ask(self, attempt: AttemptView, ask: Ask) -> Iterator[OverAllocation]:
-        """Where the ask's containers may wait; resumed after each was sent there."""
+        """Yield where the ask's containers may wait. The owner sends each there before it asks for the next."""
         view, leaf, spec = self.view, attempt.app.leaf, self.queues.spec
         if spec is None:
             return
@@ -95,8 +95,10 @@ class OverAllocator:
     # ---- a queue looks for asks
 
     def for_node(self, node: NodeView, passed: dict[int, Ask], now: float) -> Iterator[OverAllocation | Pick]:
-        """Who waits here next, until the queue is full or nobody wants it; `passed` gains, by their Python ids, the
-        asks that were offered it and wait for a better place."""
+        """Yield who waits here next, until the queue is full or nobody wants it.
+
+        `passed` gains, by their Python ids, the asks that were offered it and wait for a better place.
+        """
         queue = node.queue
         if not queue.is_filled:
             return
@@ -135,7 +137,7 @@ class OverAllocator:
         return None
 
     def for_nobody(self, node: NodeView) -> None:
-        """The same where nobody wants anything."""
+        """Let the queue be found again where nobody wants anything. It drains for nobody any more."""
         if node.queue.is_filled:
             self.view.holds.release(node)
             self.queues.open.enter_again(node.queue)
@@ -150,7 +152,7 @@ class OverAllocator:
         return hold if why_given_up(view, choice, hold, now) is None else None
 
     def place(self, attempt: AttemptView, ask: Ask, queue: NodeQueue, rule: str) -> NodeQueuePlace:
-        """As it is before the container is sent there."""
+        """Describe the place as it is before the container is sent there."""
         estimate_s = self.queues.estimate(attempt.app.id, ask.key[0])
         if queue.wait_s > 0.0:
             return NodeQueuePlace(queue.expected_wait(), queue.length, rule, estimate_s)
@@ -177,7 +179,7 @@ class OverAllocator:
         return all(has_turn(view, view.shares, queue) for queue in leaf.upwards())
 
     def reach(self) -> float:
-        """How many times what runs now may run or wait."""
+        """Return how many times what runs now may run or wait."""
         return 1.0 + self.queues.bounds / max(1, self.view.root.containers)
 
     def _may_send(self, leaf: QueueView, need: Resource, app: AppView) -> bool:
@@ -188,7 +190,10 @@ class OverAllocator:
         return self.view.has_room(leaf, need) and (not leaf.limits_users or self.has_turn(leaf, app))
 
     def has_turn(self, leaf: QueueView, app: AppView) -> bool:
-        """A user's limit is for sharing among the queue's users, who share what waits in the same parts."""
+        """Tell whether the application's user is within its limit, with what waits counted.
+
+        The limit is for sharing among the queue's users. They share what waits in the same parts.
+        """
         owner, sent = app.owner, app.owner.sent
         mb, cores = owner.used_mb + sent.used_mb, owner.used_cores + sent.used_cores
         if mb <= leaf.sure_mb and cores <= leaf.sure_cores and not owner.used_extras and not sent.used_extras:
@@ -206,7 +211,8 @@ class OverAllocator:
         return share(used.used_mb + sent.used_mb, used.used_cores + sent.used_cores, extras, total)
 
     def is_scarce(self, shape: Resource) -> bool:
-        """Is so little free that waiting is better than looking further (Rf_min), or room for it nowhere?"""
+        """Tell whether so little is free that waiting is better than looking further (Rf_min), or room for it is
+        nowhere."""
         spec, view = self.queues.spec, self.view
         if spec is None:
             return False

@@ -59,7 +59,7 @@ class Look:
         return cost >= COST_MAX and (self.attempts >= _ATTEMPTS_LEAST or cost >= _LINE_COST_MAX)
 
     def add(self, within: "Look") -> None:
-        """One attempt refused."""
+        """Count an attempt that took nothing, with what the look at its asks has met."""
         self.attempts += 1
         self.cost += within.cost + CHEAP
         self.passes += within.passes > 0
@@ -80,7 +80,7 @@ class Sweep:
         self._given: set[tuple[LineName, ApplicationAttemptId]] = set()
 
     def begin(self) -> bool:
-        """Another heartbeat. False: nothing is left to go on with."""
+        """Begin another heartbeat; return False when nothing is left to go on with."""
         self._over.clear()
         for name, attempt_id in self._given:
             self._lines.pop(name, None)
@@ -89,7 +89,7 @@ class Sweep:
         return bool(self._lines or self._asks)
 
     def given(self, attempt: AttemptView, shape: Resource) -> None:
-        """The attempt has got something: the next heartbeat begins with the first in order."""
+        """Note that the attempt has got something. The next heartbeat begins with the first in order."""
         leaf = attempt.app.leaf
         whose = attempt.app.user if leaf.limits_users else ""
         self._given.add(((leaf.path, (shape, whose)), attempt.id))

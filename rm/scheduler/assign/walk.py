@@ -46,7 +46,7 @@ class Judge(Offers[_Found], Protocol[_Found]):
 
 
 def begin(looking: Looking) -> None:
-    """Of a heartbeat."""
+    """Begin a heartbeat. A sweep that has nothing left to go on with is dropped."""
     if looking.sweep is not None and not looking.sweep.begin():
         looking.sweep = None
 

@@ -45,7 +45,8 @@ class OpenQueues:
         return (self._everywhere,) if rack is None else (self._everywhere, rack)
 
     def enter(self, queue: NodeQueue) -> None:
-        """Let the queue be found, as it is when somebody looks, or not: most change several times before that."""
+        """Note that the queue has changed. It is entered when somebody looks, as most queues change several times
+        before that."""
         queue.score = None
         self._changed[queue] = None
         if len(self._changed) > _CHANGED_MAX:
@@ -81,20 +82,20 @@ class OpenQueues:
         return Load(queue.length, queue.expected_wait(), queue.slots)
 
     def load(self, queue: NodeQueue) -> float:
-        """What makes a node a worse one, by the strategy."""
+        """Return the queue's load by the strategy: the higher it is, the worse is the node."""
         score = queue.score
         if score is None:
             score = queue.score = self._everywhere.load(self._load(queue))
         return score
 
     def best(self, accepts: Callable[[NodeView], bool], most: int) -> list[NodeQueue]:
-        """Those with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
+        """List queues with room to choose among: up to `most` with the least load, or as many as the strategy draws."""
         if self._changed:
             self._enter_changed()
         return self._everywhere.candidates(lambda queue: self.has_room(queue) and accepts(queue.node), most)
 
     def best_of(self, rack: str, nodes: Iterable[NodeView], accepts: Callable[[NodeView], bool]) -> NodeQueue | None:
-        """The same in a rack, whose nodes these are: the best one, if there is one."""
+        """Return the best queue with room in a rack, whose nodes these are; None: there is none."""
         if self._changed:
             self._enter_changed()
         placer = self._racks.get(rack)

@@ -24,7 +24,8 @@ class QueuedContainers:
         self._count = count
 
     def as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
-        """Which containers wait is the node's to say; of what it does not name the last ones are on their way.
+        """Take in which containers wait and which run, as their node says. Of those that it does not name, the last
+        ones are on their way.
 
         Costs what has changed and what waits, however many run there.
         """
@@ -50,7 +51,8 @@ class QueuedContainers:
             self.wait(queue, container_id, QueuedAtNode(held.application, held.resource, 0.0))
 
     def resized(self, queue: NodeQueue) -> None:
-        """What a node holds, or its size, changed at once: the last containers beyond its size are what waits there."""
+        """Note that what a node holds, or its size, changed at once. The last containers beyond its size are what waits
+        there."""
         node = queue.node
         queue.is_heard = False
         over = _beyond(node)

@@ -59,7 +59,7 @@ class NodeQueueEvents:
         self._assigner.over_allocator = OverAllocator(self._view, self._assigner.policy)
 
     def count_jobs(self) -> None:
-        """From now on it is known what is left of each application."""
+        """Count from now on what is left of each application."""
         if not self._view.jobs.are_counted:
             known = self._view.applications
             self._view.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)

@@ -111,17 +111,21 @@ class Shares:
         self._size, self._total, self._part = Resource(), Resource(), 0.0
 
     def queues_changed(self) -> None:
-        """Other queues, or other guarantees: nobody is owed anything."""
+        """Forget what queues are owed: there are others now, or other guarantees."""
         self._counters.clear()
 
     def serve_first(self, queues: Iterable[QueueView]) -> None:
-        """These need most, whatever they hold and are owed, until something else is said: what is taken back for them
-        must not go to those that it was taken from."""
+        """Let these queues come first, whatever they hold and are owed, until others are named.
+
+        What is taken back for them must not go to those that it was taken from.
+        """
         self._first = frozenset(above.path for queue in queues for above in queue.upwards())
 
     def need(self, parent: QueueView, held: "dict[str, float]") -> dict[str, float]:
-        """By path of those children that want something, with `held`, what those asked for hold: how much of
-        its guarantee each has, what it is owed counted. The least comes first."""
+        """Return how much of its guarantee each child has that wants something, by path, what it is owed counted.
+
+        The least comes first. `held`: what each of those that are asked for holds, as a part of the cluster, by path.
+        """
         counters = self._counters.get(parent.path)
         if counters is None:
             counters = self._counters[parent.path] = DeficitCounters(_OWED_S)
@@ -142,8 +146,11 @@ class Shares:
         return found
 
     def soon(self, used: "dict[str, float]", sent: "dict[str, float]") -> dict[str, float]:
-        """What each of the siblings of these paths will hold once all that waits has started, as far as it matters for
-        who comes next: whose tasks are much longer than the others' all that it has got, the others what is left."""
+        """Return what each sibling will hold once all that waits has started, as far as it matters for who comes next.
+
+        Parts of the cluster by path: `used` runs and `sent` waits. A queue whose tasks are much longer than the others'
+        keeps all that it has got. The others share what is left.
+        """
         held = {path: share + sent[path] for path, share in used.items()}
         paces, total = {path: self._pace(path) for path in used}, sum(used.values())
         usual = sum(used[path] * pace for path, pace in paces.items()) / total if total > 0 else 0.0
@@ -191,10 +198,10 @@ class Shares:
         return paces
 
     def run(self, queue: NodeQueue, before: frozenset[ContainerId], now: float) -> None:
-        """The queue's node has said what runs there: what it did not name `before` has begun.
+        """Take in what the queue's node says of what runs there. What it did not name `before` has begun.
 
-        Reports come often, and most of what they name has been named before. So what runs longer than it counts with
-        is counted anew once it has, and again after each tenth more.
+        Reports come often, and most of what they name has been named before. So what runs longer than it counts with is
+        counted anew once it has, and again after each tenth more.
         """
         if not self.are_kept:
             return
@@ -222,7 +229,7 @@ class Shares:
             heappush(due, (_next(at, now), container_id))
 
     def ran(self, container_id: ContainerId, seconds: float) -> None:
-        """It is over, and ran so long."""
+        """Note that a container is over, and ran so long, s."""
         given = self._given.pop(container_id, None)
         if given is not None:
             self._over(given)
@@ -230,7 +237,7 @@ class Shares:
             self._usual_s += (seconds - self._usual_s) * (_NEW if self._usual_s else 1.0)
 
     def ended(self, container_id: ContainerId, now: float) -> None:
-        """It is over; nobody says how long it ran, if it did."""
+        """Note that a container is over. Nobody says how long it ran, if it did."""
         given = self._given.pop(container_id, None)
         if given is not None:
             self._over(given)

@@ -16,7 +16,7 @@ class Slots:
         self._mb, self._vcores = max(1, least.memory_mb), max(1, least.vcores)
 
     def believed(self, node: NodeView, said: int) -> int:
-        """`said`, and no more than there can be."""
+        """Return what the node `said`, and no more than there can be."""
         total = node.total
         most = total.memory_mb // self._mb
         if self._counts_vcores:

@@ -43,8 +43,10 @@ class Soonest:
         self._has_queue: dict[Resource, bool] = {}
 
     def has_queue(self, shape: Resource, fits: Callable[[Resource, Resource], bool], now: float) -> bool:
-        """Is there a queue, full or not, where one of this size waits for something that ends? As it was a second ago.
-        `fits`: the first within the second."""
+        """Tell whether there is a queue, full or not, where one of this size waits for something that ends.
+
+        The answer is as old as a second. Within that second the `fits` of the first call for a size counts.
+        """
         self.refresh(now)
         found = self._has_queue.get(shape)
         if found is None:
@@ -54,7 +56,7 @@ class Soonest:
         return found
 
     def endless(self, queue: NodeQueue) -> Resource:
-        """What masters hold of the node, and what runs there that has no end as far as anybody knows."""
+        """Add up what masters hold of the node, and what runs there that has no end as far as anybody knows."""
         found = self._endless.get(queue)
         if found is None:
             found = Resource()

@@ -15,7 +15,7 @@ _LATE_S: Final = 5.0
 
 
 def silent_after(heartbeat_s: float) -> float:
-    """Of a node that was not heard of for so long nothing is expected, s."""
+    """Return for how long a node may be unheard of, s. After that nothing is expected of it."""
     return max(_LATE_S, MISSED_BEATS * heartbeat_s)
 
 
@@ -34,7 +34,7 @@ class Tuning:
     most: int = 1000
 
     def begin(self) -> BoundTuner:
-        """Raises UnknownPolicy."""
+        """Return a tuner that begins so. Raises UnknownPolicy."""
         return BoundTuner(
             policy=self.policy,
             idle=self.idle,
@@ -77,7 +77,7 @@ class QueueingSpec:
     leaves_without: frozenset[str] = frozenset()
 
     def bound_of(self, host: str) -> int | None:
-        """None: it is found by `tuning_of`."""
+        """Return the fixed bound of nodes on the host; None: `tuning_of` says how it is found."""
         if host in self.host_tunings and host not in self.host_bounds:
             return None
         return self.host_bounds.get(host, self.bound)

@@ -91,7 +91,7 @@ class NodeQueues:
     # ---- estimates
 
     def estimate(self, app_id: ApplicationId, priority: int) -> float | None:
-        """How long a container of this priority runs, s; None when that has no end as far as anybody knows."""
+        """Return how long a container of this priority runs, s; None when that has no end as far as anybody knows."""
         found = self.jobs.estimate(app_id, priority)
         if found is None and self.spec is not None:
             return self.spec.default_estimate_s
@@ -117,13 +117,13 @@ class NodeQueues:
         return NoWait.ENDLESS if self.estimate(app_id, priority) is None else None
 
     def wait_limit(self, attempt: AttemptView) -> float:
-        """How long its containers may wait, s: none is sent where it is expected to wait as long."""
+        """Return how long its containers may wait, s: none is sent where it is expected to wait as long."""
         if self.spec is None:
             return 0.0
         return self.spec.overdue_s if attempt.tolerates_waiting else min(self.spec.overdue_s, self.spec.unaware_wait_s)
 
     def place_lost(self, attempt: AttemptView, priority: int, since: float, now: float) -> None:
-        """A container that waited since then at nodes is to be placed again."""
+        """Note that a container is to be placed again, which waited since then at nodes."""
         is_overdue = self.spec is not None and now - since >= self.wait_limit(attempt)
         self.jobs.of(attempt.id.application_id).given_back += 1
         self.lost_places.lost(attempt.id.application_id, priority, min(since, now), now, is_overdue=is_overdue)
@@ -172,7 +172,7 @@ class NodeQueues:
             self.open.enter_again(queue)
 
     def silent(self, node: NodeView) -> None:
-        """What the node said last is too old: nothing more waits there until it reports."""
+        """Note that what the node said last is too old. Nothing more waits there until it reports."""
         node.queue.is_silent = True
         if node.queue.is_filled:
             self.open.enter(node.queue)
@@ -219,17 +219,17 @@ class NodeQueues:
         return self._like[1].another()
 
     def bound_of(self, node_id: NodeId) -> int:
-        """How many may wait there now."""
+        """Return how many may wait there now."""
         queue = self._queues.get(node_id)
         return queue.bound if queue is not None else 0
 
     def ran(self, node: NodeView, seconds: float) -> None:
-        """A container of this node ended well after so long."""
+        """Note that a container of this node ended well after so long, s."""
         if node.queue.tuner is not None:
             node.queue.tuner.ran(seconds)
 
     def resized(self, node: NodeView) -> None:
-        """What a node holds, or its size, changed at once."""
+        """Note that what a node holds, or its size, changed at once."""
         if node.queue.is_filled:
             self._sent.resized(node.queue)
 
@@ -250,7 +250,7 @@ class NodeQueues:
         return self.spec is not None and self.spec.affinity.interference > 0.0
 
     def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
-        """How suitable the node is for a task of this stage, apart from its load."""
+        """Return how suitable the node is for a task of this stage, apart from its load."""
         affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
         alike = 0
         if affinity.interference > 0.0:
@@ -265,7 +265,7 @@ class NodeQueues:
         return queue is not None and container_id in queue.waiting
 
     def sent(self, node: NodeView, container_id: ContainerId, attempt: AttemptView, ask: Ask) -> None:
-        """A container, already charged, was sent to wait."""
+        """Note that a container, already charged, was sent to wait."""
         queue = node.queue
         assert queue.is_filled, f"the queue of {node.id} is not filled"
         estimate = self.estimate(attempt.id.application_id, ask.key[0]) or 0.0
@@ -285,13 +285,13 @@ class NodeQueues:
             self.open.enter(queue)
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
-        """The container, about to be discharged, counts as any other if it waited until now."""
+        """Count the container, about to be discharged, as any other if it waited until now."""
         queue = self._queues.get(node_id)
         if queue is not None and container_id in queue.waiting:
             self._sent.start(queue, container_id)
 
     def ended(self, node: NodeView) -> None:
-        """A container of this node, already discharged, is over: another one should have started."""
+        """Note that a container of this node, already discharged, is over. Another one should have started."""
         queue = node.queue
         if queue.is_filled:
             queue.is_heard = False
@@ -300,7 +300,8 @@ class NodeQueues:
             self.open.enter(queue)
 
     def recall(self, app: AppView) -> tuple[tuple[NodeQueue, ContainerId], ...]:
-        """Count what the application has waiting as started, while its queue is changed; which containers they were."""
+        """Count what the application has waiting as started, while its queue is changed. Return which containers they
+        were."""
         found = tuple((q, c) for q in self._queues.values() for c, sent in q.waiting.items() if sent.app is app)
         for queue, container_id in found:
             self._count_sent(app, queue.waiting[container_id].resource, -1)

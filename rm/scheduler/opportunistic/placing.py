@@ -97,7 +97,7 @@ class Opportunistic:
     # ---- nodes
 
     def node_joined(self, node: NodeView, containers: Iterable[ContainerId]) -> None:
-        """`containers`: what the node brings along."""
+        """Take a node in with the `containers` that it brings along."""
         for container_id in containers:
             placed = self.containers.get(container_id)
             if placed is not None and placed.node_id == node.id:
@@ -128,7 +128,7 @@ class Opportunistic:
     # ---- asks
 
     def waits(self, attempt_id: ApplicationAttemptId) -> bool:
-        """Is there something that a heartbeat of this master may place?"""
+        """Tell whether there is something that a heartbeat of this master may place."""
         return attempt_id in self._asks
 
     def pending(self, attempt_id: ApplicationAttemptId) -> Iterator[Ask]:
@@ -162,7 +162,7 @@ class Opportunistic:
     # ---- placing
 
     def place(self, attempt: AttemptView, now: float) -> Iterator[Allocate]:
-        """What the attempt can be given now, already booked."""
+        """Yield what the attempt can be given now, already booked."""
         table = self._asks.get(attempt.id)
         left = self.limits.per_heartbeat if self.limits.per_heartbeat >= 0 else math.inf
         search = Search(partial(self._at, attempt.id), partial(self._takes, attempt))
@@ -192,7 +192,7 @@ class Opportunistic:
         self.wanted(attempt, Unplaced.of(self.pending(attempt.id)), now)
 
     def wanted(self, attempt: AttemptView, unplaced: Unplaced, now: float) -> None:
-        """These of its containers have found no node, here or at its proxy."""
+        """Note that these of its containers have found no node, here or at its proxy."""
         if self.wait_limit(attempt) < math.inf:
             self.starved.wants(attempt, unplaced, now)
         else:
@@ -240,8 +240,10 @@ class Opportunistic:
         self._choose(now)
 
     def ranked(self, attempt_id: ApplicationAttemptId | None = None) -> list[NodeQueue]:
-        """The nodes that take opportunistic containers, the least loaded first: at most `nodes_used`, and those that
-        are held for this attempt."""
+        """List the nodes that take opportunistic containers, the least loaded first.
+
+        They are at most `nodes_used`, and those that are held for this attempt.
+        """
         own = self._holds.opportunistic_of(attempt_id) if attempt_id is not None else ()
         return [*self._chosen, *(hold.node.queue for hold in own if self._is_known(hold.node.queue))]
 
@@ -250,7 +252,7 @@ class Opportunistic:
         return self.ranked(attempt_id)
 
     def book(self, placed: ProxyPlaced, now: float) -> Allocate:
-        """What somebody else has chosen: counted like what is chosen here."""
+        """Book what somebody else has chosen. It counts like what is chosen here."""
         self.starved.given(placed.container_id.attempt_id, placed.node_id, now)
         node = self._view.nodes.get(placed.node_id)
         if node is not None and not starts(node.queue, placed.resource, self.fits):
@@ -270,7 +272,10 @@ class Opportunistic:
         )
 
     def may_go(self, attempt: AttemptView, node_id: NodeId, need: Resource) -> bool:
-        """Is a node not held for others, and would what somebody else wants there not wait for longer than it may?"""
+        """Tell whether what somebody else placed for the attempt may go to the node.
+
+        The node must be held for no other attempt. The wait there must be shorter than `wait_limit`.
+        """
         wait_limit_s, node = self.wait_limit(attempt), self._view.nodes.get(node_id)
         if node is not None and not is_open(node.queue, attempt.id):
             return False
@@ -306,7 +311,7 @@ class Opportunistic:
         return takes(queue, need, wait_limit_s, self.fits) and attempt.accepts(queue.node)
 
     def wait_limit(self, attempt: AttemptView) -> float:
-        """None of the attempt's containers is sent where it is expected to wait as long, s."""
+        """Return the limit of expected waits, s. The attempt's containers go only where a wait is shorter."""
         spec = self._queues.spec
         return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
 
@@ -344,7 +349,7 @@ class Opportunistic:
             node.queue.held += resource
 
     def release(self, container_id: ContainerId) -> Placed | None:
-        """The container is over, or opportunistic no longer; None when it was not."""
+        """Forget a container that is over, or opportunistic no longer, and return its record; None when it was not."""
         placed = self.containers.pop(container_id, None)
         if placed is not None:
             node = self._view.nodes.get(placed.node_id)

@@ -41,7 +41,7 @@ class Search:
         return len(self._missed) >= _MISSES_MAX or self._looks >= _LOOKS_MAX
 
     def is_new(self, ask: Ask, wait_limit_s: float) -> bool:
-        """False: who wanted the same found nothing, and there may be a hundred thousand of these."""
+        """Tell whether no ask for the same has found nothing yet. There may be a hundred thousand of them."""
         return _wish(ask, wait_limit_s) not in self._missed
 
     def missed(self, ask: Ask, wait_limit_s: float) -> None:
@@ -50,8 +50,10 @@ class Search:
     def takers(
         self, ask: Ask, wait_limit_s: float, least_loaded: Callable[[], Iterable[NodeQueue]]
     ) -> Iterator[tuple[Locality, list[NodeQueue]]]:
-        """The nodes that take one: on its hosts, then in its racks, in the order in which they joined, then those of
-        the least loaded ones, as far as it allows them."""
+        """Yield the nodes that take one: on its hosts, then in its racks, each in the order in which they joined.
+
+        Those of the least loaded ones come last, if the ask allows them.
+        """
         hosts = [name for name in ask.counts if name != ANY_HOST and name[0] != "/"]
         racks = [name for name in ask.counts if name[0] == "/" and ask.allows(name)]
         for locality, names in ((Locality.NODE, hosts), (Locality.RACK, racks)):

@@ -56,12 +56,15 @@ class Claims:
         return bool(self._paths)
 
     def is_owed(self, path: str) -> bool:
-        """Has so much less run for this leaf queue than its part of what ran for all that wanted something?"""
+        """Tell whether less has run for this leaf queue than its part of what ran for all that wanted something."""
         return self._counters.deficit(path) > 0.0
 
     def are_due(self, view: ClusterView, interval_s: float, now: float) -> bool:
-        """A container is told of at one look and killed at the next one, its node hears of it with a heartbeat, and the
-        master for which it goes of another one with its own: so long before the oldest claim reaches ST all is due."""
+        """Tell whether all claims are due: the oldest would else reach ST before it is met.
+
+        A container is told of at one look and killed at the next one. Its node hears of that with a heartbeat. The
+        master for which it is killed hears of another container with its own heartbeat.
+        """
         spec = view.node_queues.spec
         if spec is None or not self._paths:
             return bool(self._paths)
@@ -71,11 +74,11 @@ class Claims:
         return now - oldest >= spec.starve_s - soonest_s
 
     def of(self, view: ClusterView) -> list[QueueView]:
-        """The leaf queues that have one."""
+        """List the leaf queues that have a claim."""
         return [view.queues[path] for path in self._paths]
 
     def places(self, view: ClusterView) -> dict[NodeId, int]:
-        """Nodes where containers of such queues wait, and how many: what ends elsewhere is of no use to them."""
+        """Count the waiting containers of such queues by node. What ends at other nodes is of no use to them."""
         return {
             queue.node.id: count
             for queue in view.node_queues.all()
@@ -83,8 +86,10 @@ class Claims:
         }
 
     def in_the_way(self, view: ClusterView) -> Iterator[tuple[ContainerId, str]]:
-        """What waits before containers of such queues, or instead of them, and its leaf queue, which has more than its
-        guarantee: it has done nothing yet that would be lost."""
+        """Yield what waits before containers of such queues, or instead of them, each with the path of its leaf queue.
+
+        Its leaf queue has more than its guarantee. Such a container has done nothing yet that would be lost.
+        """
         want_more = any(view.queues[path].waiting for path in self._paths)
         for queue in view.node_queues.all():
             ours = [sent.app.leaf.path in self._paths for sent in queue.waiting.values()]
@@ -99,7 +104,7 @@ class Claims:
 
 
 def at_once(spec: PreemptionSpec) -> PreemptionSpec:
-    """The same, but everything is taken, at the first look after that at which it was told of."""
+    """Return the same settings, but all is taken, at the first look after the one at which it was told of."""
     return replace(spec, wait_s=0.0, per_round=1.0, natural_termination=1.0)
 
 

@@ -75,7 +75,7 @@ class Preemption:
         self._claims = Claims()
 
     def decide(self, view: ClusterView, now: float) -> Iterator[Warn | Preempt]:
-        """Whose masters to tell, and whose time is up."""
+        """Yield a `Warn` for each container to be told of, and a `Preempt` for each whose time is up."""
         for container_id in [c for c in self._noticed if c not in view.containers]:
             del self._noticed[container_id]
         spec, waits, is_due = self.spec, bool(view.root.waiting), False

@@ -42,7 +42,8 @@ class Yielding:
         self._idle: dict[ApplicationId, float] = {}
 
     def decide(self, view: ClusterView, elsewhere: Iterable[ContainerId], now: float) -> Iterator[Preempt]:
-        """Whose master yields now, if any. `elsewhere`: containers that are not in the view's books."""
+        """Yield the kill of the master that makes way now, if any. `elsewhere`: containers that are not in the view's
+        books."""
         room = Room(view)
         still = [attempt for attempt in _waiting(view) if not room.is_for(attempt)]
         if still:
@@ -60,7 +61,7 @@ class Yielding:
         yield Preempt(container_id, why, tells_why=True)
 
     def settle(self, view: ClusterView, now: float) -> bool:
-        """Forget those who may start again; True: there were some."""
+        """Forget those who may start again; return True where there were some."""
         idle = {app_id for app_id, yielded in view.yielded.items() if _is_idle(view, yielded)}
         self._idle = {app_id: self._idle.get(app_id, now) for app_id in sorted(idle)}
         settled = [
@@ -84,13 +85,13 @@ class Room:
         self._held: dict[str, Resource] = {}
 
     def is_for(self, attempt: AttemptView) -> bool:
-        """Would one of its asks be given something, once all but masters have ended?"""
+        """Tell whether one of its asks would be given something, once all but masters have ended."""
         leaf = attempt.app.leaf
         wanted = (ask for ask in islice(_wanted(attempt), _ASKS_MAX) if self._queues_take(leaf, ask.capability))
         return self._has_turn(attempt.app) and any(self._a_node_takes(attempt, ask.capability, ask) for ask in wanted)
 
     def is_for_size(self, attempt: AttemptView, wanted: Resource) -> bool:
-        """The same of a container that it does not ask for."""
+        """Tell the same of a container of this size for which it does not ask."""
         if not self._has_turn(attempt.app) or not self._queues_take(attempt.app.leaf, wanted):
             return False
         return self._a_node_takes(attempt, wanted, None)

@@ -29,7 +29,7 @@ GroupsOf = Callable[[str], Collection[str]]
 
 
 def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> str | None:
-    """Why the queue takes no new application of this user, None when it does."""
+    """Say why the queue takes no new application of this user; None when it does."""
     leaf = view.find_queue(name)
     if leaf is None:
         return f"Application {app_id} submitted by user {user} to unknown queue: {name}{queue_hint(view, name)}"
@@ -53,7 +53,8 @@ def refusal(view: ClusterView, app_id: ApplicationId, name: str, user: str) -> s
 
 
 def queue_hint(view: ClusterView, name: str) -> str:
-    """Which queue was meant perhaps, and which ones there are; it ends the sentence that names the unknown one."""
+    """Say which queue was meant perhaps, and which ones there are. The text ends the sentence that names the unknown
+    one."""
     from difflib import get_close_matches  # a misspelt queue is rare, and this is a part of no decision
 
     leaves = {queue.path: queue.spec.name for queue in view.queues.values() if queue.is_leaf}
@@ -66,7 +67,7 @@ def queue_hint(view: ClusterView, name: str) -> str:
 
 
 def admissible(view: ClusterView, leaf: QueueView) -> Iterator[tuple[AttemptView, Resource]]:
-    """Waiting attempts whose masters may start, in order, each with its master's size; none twice.
+    """Yield waiting attempts whose masters may start, in order, each with its master's size; none twice.
 
     The owner admits each one before it asks for the next. One that is too large, or whose user has its share, keeps
     nobody back.
@@ -80,7 +81,7 @@ def admissible(view: ClusterView, leaf: QueueView) -> Iterator[tuple[AttemptView
 
 
 def why_inactive(view: ClusterView, attempt: AttemptView) -> str | None:
-    """Why the attempt's master may not start, None when it may. The first of a queue may unless it yielded."""
+    """Say why the attempt's master may not start; None when it may. The first of a queue may unless it yielded."""
     leaf, need = attempt.app.leaf, master_need(attempt)
     if need is None:
         return None
@@ -99,7 +100,7 @@ def why_inactive(view: ClusterView, attempt: AttemptView) -> str | None:
 
 
 def may_submit(leaf: QueueView, user: str, groups_of: GroupsOf) -> bool:
-    """Whether the queue, or one above it, lets the user submit (or administrate, which includes it)."""
+    """Tell whether the queue, or one above it, lets the user submit. Who may administrate may submit as well."""
     return is_listed_above(leaf, lambda spec: spec.submit_acl, user, groups_of) or may_administer(leaf, user, groups_of)
 
 
@@ -108,12 +109,13 @@ def may_administer(queue: QueueView, user: str, groups_of: GroupsOf) -> bool:
 
 
 def is_listed_above(queue: QueueView, acl: Callable[[QueueSpec], str], user: str, groups_of: GroupsOf) -> bool:
-    """Whether the list of the queue, or of one above it, names the user or a group of the user's."""
+    """Tell whether the list of the queue, or of one above it, names the user or a group of the user's."""
     return any(is_listed(acl(q.spec), user, groups_of) for q in queue.upwards())
 
 
 def is_listed(acl: str, user: str, groups_of: GroupsOf) -> bool:
-    """Users stand before the first blank of a list, groups after it."""
+    """Tell whether the list names the user or a group of the user's. Users stand before its first blank, groups after
+    it."""
     users, _, groups = acl.partition(" ")
     if acl.strip() == "*" or user in users.split(","):
         return True

@@ -88,7 +88,7 @@ class QueueSpec:
         return not self.children and self.ordering not in LEAF_ORDERINGS
 
     def walk(self) -> Iterator["QueueSpec"]:
-        """This queue and all below it, parents first."""
+        """Yield this queue and all below it, parents first."""
         yield self
         for child in self.children:
             yield from child.walk()

@@ -32,7 +32,8 @@ class Starting:
                 yield from self.admit(queue, now)
 
     def shrunk(self, now: float) -> Iterator[Outcome]:
-        """The cluster is smaller: where masters have more than their share, those that hold nothing yet wait for it."""
+        """Take a smaller cluster in. Where masters have more than their share, those that hold nothing yet wait for it
+        again."""
         view = self._view
         for leaf in {attempt.app.leaf.path: attempt.app.leaf for attempt in self._wanted()}.values():
             if leaf.masters > 1 and not view.calculator.fits(leaf.masters_used, masters_limit(view, leaf)):

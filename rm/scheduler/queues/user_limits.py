@@ -35,12 +35,12 @@ class LimitedCluster(Protocol):
 
 
 def needs_shares(leaf: QueueView) -> bool:
-    """Does a limit of this queue depend on what its users hold?"""
+    """Tell whether a limit of this queue depends on what its users hold."""
     return leaf.spec.minimum_user_limit < 1.0
 
 
 def is_limited(leaf: QueueView) -> bool:
-    """Can a user of this queue reach a limit before the queue reaches its own?"""
+    """Tell whether a user of this queue can reach a limit before the queue reaches its own."""
     spec = leaf.spec
     if needs_shares(leaf):
         return True
@@ -48,7 +48,7 @@ def is_limited(leaf: QueueView) -> bool:
 
 
 def fixed_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
-    """The most a user may hold whatever the others do: capacity times factor, or all that the queue may hold."""
+    """Return the most a user may hold whatever the others do: capacity times factor, or all that the queue may hold."""
     spec = leaf.spec
     if spec.user_limit_factor < 0 or spec.absolute_capacity <= 0:
         return _up(view, view.nodes.total, spec.absolute_maximum)
@@ -88,7 +88,7 @@ def sum_shares(view: LimitedCluster, leaf: QueueView) -> None:
 
 
 def user_shares(view: LimitedCluster, leaf: QueueView) -> float:
-    """The sum of the users' parts of the cluster, brought up to date for those whose use has changed."""
+    """Add up the users' parts of the cluster, brought up to date for those whose use has changed."""
     if leaf.unsummed:
         total, share = view.nodes.total, view.calculator.share_among
         for user in leaf.unsummed:
@@ -100,7 +100,7 @@ def user_shares(view: LimitedCluster, leaf: QueueView) -> float:
 
 
 def user_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
-    """What a user who wants something may hold before it is passed over."""
+    """Return what a user who wants something may hold before it is passed over."""
     if not needs_shares(leaf):
         return leaf.user_limit
     total, least, spec = view.nodes.total, view.least, leaf.spec
@@ -118,7 +118,8 @@ def user_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
 
 
 def limit_share(view: LimitedCluster, leaf: QueueView) -> float:
-    """The part of the cluster that `user_limit` is; in plain numbers where nothing but memory and cores is counted."""
+    """Return the part of the cluster that `user_limit` is. Where only memory and cores are counted, plain numbers
+    do."""
     if not needs_shares(leaf):
         return leaf.fixed_share
     total, least, active, share = view.nodes.total, view.least, leaf.active, view.calculator.share_among
@@ -140,7 +141,7 @@ def limit_share(view: LimitedCluster, leaf: QueueView) -> float:
 
 
 def may_take(view: LimitedCluster, app: AppView) -> bool:
-    """May the application's user be given one more container?"""
+    """Tell whether the application's user may be given one more container."""
     leaf, owner = app.leaf, app.owner
     if not leaf.limits_users:
         return True
@@ -153,8 +154,11 @@ def may_take(view: LimitedCluster, app: AppView) -> bool:
 
 
 def least_limit_share(view: LimitedCluster, leaf: QueueView) -> float:
-    """What `limit_share` surely is: all but an equal part of what active users hold and a little more can only add to
-    it. That costs no look at all users, and is enough for who holds no more than the others do."""
+    """Return what `limit_share` surely is: an equal part of what active users hold and a little more.
+
+    All else can only add to that. It costs no look at all users, and is enough for who holds no more than the others
+    do.
+    """
     active, users, least = leaf.active, leaf.active_users or 1, view.least
     if not leaf.sums_shares or active.used_extras:
         return 0.0
@@ -163,7 +167,7 @@ def least_limit_share(view: LimitedCluster, leaf: QueueView) -> float:
 
 
 def known_limit_share(view: LimitedCluster, leaf: QueueView) -> float:
-    """The same as `limit_share`, worked out when something has changed."""
+    """Return `limit_share`, worked out anew only when something has changed."""
     limit = leaf.limit_share
     if limit is None:
         limit = leaf.limit_share = limit_share(view, leaf)
@@ -174,7 +178,7 @@ def known_limit_share(view: LimitedCluster, leaf: QueueView) -> float:
 
 
 def masters_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
-    """What masters may hold: a part of what the queue could grow to now, and at least of its guarantee."""
+    """Return what masters may hold: a part of what the queue could grow to now, and at least of its guarantee."""
     total = view.nodes.total
     guarantee = _part(total, leaf.spec.absolute_capacity)
     room = total
@@ -187,7 +191,7 @@ def masters_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
 
 
 def user_masters_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
-    """What the masters of one user may hold."""
+    """Return what the masters of one user may hold."""
     spec = leaf.spec
     part = spec.maximum_am_share
     if spec.user_limit_factor >= 0:
@@ -199,7 +203,7 @@ def user_masters_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
 
 
 def masters_held(view: LimitedCluster, leaf: QueueView, user: str | None = None) -> Resource:
-    """What the masters of a leaf queue, or of one user in it, have been given."""
+    """Add up what the masters of a leaf queue, or of one user in it, have been given."""
     given = (
         one.master
         for one in leaf.attempts.values()
@@ -209,7 +213,7 @@ def masters_held(view: LimitedCluster, leaf: QueueView, user: str | None = None)
 
 
 def master_need(attempt: AttemptView) -> Resource | None:
-    """What the attempt's master asks for; None when it runs outside the cluster."""
+    """Return what the attempt's master asks for; None when it runs outside the cluster."""
     return next((a.capability for a in attempt.asks if a.is_master and a.pending), None)
 
 

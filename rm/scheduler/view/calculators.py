@@ -42,7 +42,7 @@ class AllocationBounds:
                 )
 
     def known(self, amount: Resource) -> Resource:
-        """Without types that nobody defined, which Hadoop's readers leave out too."""
+        """Return the amount without types that nobody defined, which Hadoop's readers leave out too."""
         if amount.extras.keys() <= self.maximum.extras.keys():
             return amount
         extras = {n: v for n, v in amount.extras.items() if n in self.maximum.extras}
@@ -69,19 +69,19 @@ class Calculator(Protocol):
     def fits(self, need: Resource, room: Resource) -> bool: ...
 
     def fits_among(self, need: Resource, mb: int, cores: int, extras: Mapping[str, int]) -> bool:
-        """The same for room in single amounts, which change in place."""
+        """Tell whether it fits room in single amounts, which change in place."""
         ...
 
     def share(self, used: Resource, total: Resource) -> float:
-        """The part of `total` that `used` is, 0 when there is nothing at all."""
+        """Return the part of `total` that `used` is; 0 when there is nothing at all."""
         ...
 
     def share_among(self, mb: int, cores: int, extras: Mapping[str, int], total: Resource) -> float:
-        """The same for use in single amounts."""
+        """Return the same part for use in single amounts."""
         ...
 
     def normalize(self, asked: Resource, bounds: AllocationBounds) -> Resource:
-        """The container that is given for `asked`: never less than asked, in steps of the minimum."""
+        """Return the container that is given for `asked`: never less than asked, in steps of the minimum."""
         ...
 
 

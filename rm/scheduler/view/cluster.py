@@ -61,7 +61,7 @@ class ClusterView:
     # ---- queries
 
     def find_queue(self, name: str) -> QueueView | None:
-        """By full path, or by last name when only one queue has it."""
+        """Find a queue by its full path, or by its last name when only one queue has it."""
         queue = self.queues.get(name)
         if queue is not None:
             return queue
@@ -74,7 +74,8 @@ class ClusterView:
         return attempt if attempt is not None and attempt.id == attempt_id else None
 
     def has_room(self, leaf: QueueView, need: Resource) -> bool:
-        """May the queue, and every queue above it, hold this much more? What waits for it at nodes counts as held."""
+        """Tell whether the queue, and every queue above it, may hold this much more. What waits for it at nodes counts
+        as held."""
         return self.too_full(leaf, need) is None
 
     def too_full(self, leaf: QueueView, need: Resource) -> QueueView | None:
@@ -92,8 +93,9 @@ class ClusterView:
         return None
 
     def room(self, leaf: QueueView, need: Resource) -> int:
-        """How many more containers of this size fit in the queue and every queue above it, as far as it is known: there
-        may be room for more when these are given, and there is none when it is 0 or less.
+        """Count how many more containers of this size fit in the queue and every queue above it, as far as is known.
+
+        There is room for none when it is 0 or less. Once these are given there may be room for more.
         """
         mb, cores = need.memory_mb, need.vcores
         least = sys.maxsize
@@ -107,7 +109,7 @@ class ClusterView:
         return least
 
     def headroom(self, attempt: AttemptView) -> Resource:
-        """What the attempt could still be given if it were alone."""
+        """Return what the attempt could still be given if it were alone."""
         left = self.nodes.total - self.root.used
         for queue, limit in attempt.app.leaf.limited_above:
             left = left.smaller(limit - queue.used - queue.sent.used)
@@ -179,7 +181,7 @@ class ClusterView:
         self._user_changed(app)
 
     def book(self, app: AppView, change: Resource, containers: int) -> None:
-        """The application holds so much more, or less, of its queues."""
+        """Book that the application holds so much more, or less, of its queues."""
         leaf, owner = app.leaf, app.owner
         for tally in (owner, *leaf.above):
             tally.book(change, containers)
@@ -188,7 +190,8 @@ class ClusterView:
         self._user_changed(app)
 
     def count_sent(self, app: AppView, amount: Resource, sign: int) -> None:
-        """One of the application's containers waits at its node and is not in use (sign 1), or the other way round."""
+        """Count that one of the application's containers waits at its node and is not in use (sign 1), or the other way
+        round."""
         leaf, owner = app.leaf, app.owner
         holders: tuple[UserView | QueueView, ...] = (owner, *leaf.above)
         if amount.extras:
@@ -231,14 +234,15 @@ class ClusterView:
         app.owner.applications += 1
 
     def leave(self, app: AppView) -> None:
-        """Its containers that have not ended keep their charge and, through it, the application's record."""
+        """Take the application out of the books. Its containers that have not ended keep their charge, and so its
+        record."""
         del self.applications[app.id]
         del app.leaf.applications[app.id]
         app.owner.applications -= 1
         self._drop_idle_user(app)
 
     def count_master(self, attempt: AttemptView, need: Resource, sign: int) -> None:
-        """The attempt's master begins, or ceases, to count against the shares for masters."""
+        """Count the attempt's master against the shares for masters (sign 1), or no longer (-1)."""
         for held in (attempt.app.leaf, attempt.app.owner):
             held.masters += sign
             held.masters_used = held.masters_used + need * sign
@@ -264,13 +268,15 @@ class ClusterView:
             self._count_waiting(attempt.app, 1)
 
     def use_changed(self, attempt: AttemptView) -> None:
-        """The same where what the attempt wants has not changed, but what it holds or goes by. What wants nothing
-        has no place that could be another: it gets one with its next ask."""
+        """File the attempt anew where what it holds or goes by has changed, but not what it wants.
+
+        An attempt that wants nothing stands nowhere. It gets a place with its next ask.
+        """
         if attempt.filed_shapes and self.order_key(attempt.app) != attempt.filed_at:
             self.file(attempt)
 
     def reorder(self, app_id: ApplicationId) -> None:
-        """What is left of the application has changed, and with it its place where jobs are in order of that."""
+        """File the application's attempt anew, as what is left of it has changed, where jobs are in order of that."""
         app = self.applications.get(app_id)
         if app is None or not app.leaf.spec.orders_jobs:
             return

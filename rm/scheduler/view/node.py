@@ -209,14 +209,14 @@ class NodeQueue:
         return self.wait_s + (self.added_s + self.opportunistic_s) / (self.running or 1)
 
     def count_added(self) -> None:
-        """What the node cannot have counted are the last ones, beyond as many as waited there."""
+        """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""
         self.added_s = 0.0
         on_their_way = len(self.waiting) - self.at_node
         if on_their_way > 0:
             self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
 
     def is_told_more(self, event: NodeQueueReported) -> bool:
-        """Does the report say anything but what the last one said, its wait aside? Most do not."""
+        """Tell whether the report says anything but what the last one said, its wait aside. Most do not."""
         return (
             self.running != event.running
             or self.queued != event.queued
@@ -225,8 +225,11 @@ class NodeQueue:
         )
 
     def tuned(self, tuner: BoundTuner, poll_s: float | None, gap_s: float | None, now: float) -> int:
-        """The bound, with one heartbeat more; `poll_s`: in such intervals masters call. `gap_s`: since the node's last
-        heartbeat; None: that was its last report."""
+        """Return the bound, with one heartbeat more.
+
+        `poll_s`: intervals in which masters call, s. `gap_s`: since the node's last heartbeat, s; None: that was its
+        last report.
+        """
         if self.reported_at is not None:
             tuner.heartbeat(now - self.reported_at if gap_s is None else gap_s)
         if poll_s is not None:
@@ -234,7 +237,7 @@ class NodeQueue:
         return self.within(tuner.bound(self.slots))
 
     def within(self, bound: int) -> int:
-        """What is sent beyond what the node takes would come back."""
+        """Return the bound, or what the node takes if that is less. What is sent beyond that would come back."""
         return bound if self.most is None or bound <= self.most else self.most
 
     def no_room(self, wait_max_s: float | None) -> NoRoom | None:

@@ -51,7 +51,7 @@ class FreeIndex:
         return min(max(0, steps), _STEPS_MAX), min(max(0, cores), _CORES_MAX)
 
     def move(self, node: NodeView, old: tuple[int, int], new: tuple[int, int]) -> None:
-        """What `remove` and `add` do, for most moves without either."""
+        """Do what `remove` and `add` do, for most moves without either."""
         rows, (steps, cores) = self._rows, old
         nodes = rows[steps].cells[cores]
         if len(nodes) > 1:
@@ -92,7 +92,7 @@ class FreeIndex:
             self._mask ^= 1 << steps
 
     def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool] | None) -> NodeView | None:
-        """The node with the most memory free (then cores) that has room for `need` and is accepted."""
+        """Find the node with the most memory free (then cores) that has room for `need` and is accepted."""
         fits = self._calculator.fits_among
         least_steps = min(need.memory_mb // self._step_mb, _STEPS_MAX)
         least_cores = min(need.vcores, _CORES_MAX) if self._calculator.counts_vcores else 0
@@ -150,15 +150,16 @@ class NodeTable:
         return list(self._nodes.values())
 
     def at(self, name: str) -> Iterable[NodeView]:
-        """The nodes on this host or in this rack."""
+        """List the nodes on this host or in this rack."""
         return self._places.get(name, {}).values()
 
     def has_place(self, name: str) -> bool:
-        """Is there a node on this host or in this rack?"""
+        """Tell whether there is a node on this host or in this rack."""
         return name in self._places
 
     def emptiest(self, need: Resource, accepts: Callable[[NodeView], bool] | None, place: str) -> NodeView | None:
-        """The emptiest node with room for `need` on this host, in this rack or (`*`) anywhere; None accepts any."""
+        """Find the emptiest node with room for `need` on this host, in this rack or (`*`) anywhere. `accepts` None
+        takes any."""
         if place == ANY_HOST:
             return self._everywhere.emptiest(need, accepts)
         nodes = self._places.get(place)
@@ -223,7 +224,7 @@ class NodeTable:
         self._settle(node)
 
     def change_free(self, node: NodeView, change: Resource, sign: int) -> None:
-        """The node has so much more (sign 1) or less (-1) free."""
+        """Change what the node has free by so much, more (sign 1) or less (-1)."""
         node.free_mb += sign * change.memory_mb
         node.free_cores += sign * change.vcores
         node.queue.is_heard = False

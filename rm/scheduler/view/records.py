@@ -112,12 +112,12 @@ class QueueView(Tally):
         return not self.spec.children
 
     def turns_changed(self) -> None:
-        """Somebody's lines, asks or reservation in this leaf queue are other than they were."""
+        """Note that somebody's lines, asks or reservation in this leaf queue have changed."""
         for queue in self.above:
             queue._who_waits = None
 
     def who_waits(self) -> "WhoWaits":
-        """What is to be known of those who wait here and below, worked out when something has changed."""
+        """Return what is to be known of those who wait here and below, worked out when something has changed."""
         if self._who_waits is None:
             self._who_waits = self._look_who_waits()
         return self._who_waits
@@ -146,7 +146,7 @@ class QueueView(Tally):
         return WhoWaits(since, mb, cores)
 
     def upwards(self) -> Iterator["QueueView"]:
-        """This queue, its parent, … the root."""
+        """Yield this queue, its parent, … the root."""
         queue: QueueView | None = self
         while queue is not None:
             yield queue
@@ -234,7 +234,7 @@ class AttemptView:
         self.moved_at = -math.inf
 
     def gave_up(self, now: float) -> None:
-        """A node that was held for it is no good place any more."""
+        """Note that a node that was held for it is no good place any more."""
         self.moved += 1
         self.moved_at = now
 

@@ -27,7 +27,7 @@ class Tally:
         return Resource(self.used_mb, self.used_cores, self.used_extras)
 
     def book(self, change: Resource, containers: int) -> None:
-        """So much more, or less, in so many containers more or less."""
+        """Add so much, in so many containers; less than nothing takes it away."""
         self.containers += containers
         self.used_mb += change.memory_mb
         self.used_cores += change.vcores

@@ -13,7 +13,7 @@ NO_NODES: Final = "the cluster has no node in service (`yaq node list --all`)"
 
 
 def why_not_let_start(view: ClusterView, attempt: AttemptView) -> str:
-    """What keeps the master of an attempt from being let start, which nobody has done yet."""
+    """Say what keeps the master of an attempt from being let start, which nobody has done yet."""
     why, leaf, need = why_inactive(view, attempt), attempt.app.leaf, master_need(attempt) or Resource()
     if why is None:
         return f"nothing is in its way any more: it starts once queue {leaf.path} or the cluster's nodes change"

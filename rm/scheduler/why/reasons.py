@@ -71,7 +71,7 @@ class Reasons:
         self._best: dict[Resource, tuple[float, float | None]] = {}
 
     def of(self, ask: Ask) -> WhyWaiting:
-        """What keeps this pending ask from a container."""
+        """Say what keeps this pending ask from a container."""
         view, attempt, shape = self._view, self._attempt, ask.capability
         before = _before(attempt, ask)
         if (shape, ask.is_master) not in self._own:
@@ -127,7 +127,7 @@ class Reasons:
 
 
 def why_waits(view: ClusterView, attempt: AttemptView, ask: Ask) -> WhyWaiting:
-    """Of one ask alone."""
+    """Say what keeps one ask alone from a container."""
     return Reasons(view, attempt).of(ask)
 
 
@@ -227,7 +227,7 @@ def _larger_than_a_queue(view: ClusterView, leaf: QueueView, shape: Resource) ->
 
 
 def own_master_alone(view: ClusterView, attempt: AttemptView) -> str | None:
-    """What keeps an attempt from all that it wants, whatever else ends: its own master. None: something may run."""
+    """Say how its own master keeps an attempt from all that it wants, whatever else ends. None: something may run."""
     asks = [ask for ask in islice(attempt.asks, _ASKS_LOOKED_AT) if ask.pending]
     whys = [_own_master(view, attempt, ask) for ask in asks]
     return f"Nothing of it can run: {whys[0]}" if whys and all(whys) else None

@@ -108,7 +108,7 @@ class LostPlaces:
         return found
 
     def forget(self, job: ApplicationId) -> None:
-        """It is over, or has another master, which asks anew."""
+        """Forget a job that is over, or has another master, which asks anew."""
         self._stages -= len(self._jobs.pop(job, ()))
 
     def validate(self) -> None:

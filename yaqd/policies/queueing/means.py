@@ -26,7 +26,7 @@ class RecentMean:
         self.mean = limits.duration(mean)
 
     def another(self) -> "RecentMean":
-        """One that has the same behind it, and goes its own way."""
+        """Return a mean with the same values behind it, which goes its own way from here on."""
         other = RecentMean.__new__(RecentMean)
         other.memory, other.count, other.mean = self.memory, self.count, self.mean
         return other

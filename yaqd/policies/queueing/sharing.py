@@ -64,7 +64,8 @@ class DeficitCounters:
             self._sum_shares()
 
     def rest(self, group: str) -> None:
-        """It wants nothing any more: what it is owed is forgotten, and what it owes forgiven, by all the others."""
+        """Note that the group wants nothing any more. All the others forget what it is owed, and forgive what it
+        owes."""
         account = self._accounts.pop(group, None)
         if account is None:
             return

@@ -49,7 +49,10 @@ class BoundTuner:
         self._bound = 0
 
     def another(self) -> "BoundTuner":
-        """One that begins as this one did, of which nothing has been observed: a cluster has thousands of them."""
+        """Return a tuner that begins as this one did, of which nothing may have been observed.
+
+        A cluster has thousands of tuners, so those that begin alike share what they begin with.
+        """
         other = BoundTuner.__new__(BoundTuner)
         other._formula, other._idle, other._least, other._most = self._formula, self._idle, self._least, self._most
         other._tasks, other._heartbeats, other._polls = self._tasks, self._heartbeats, self._polls
