@@ -4,10 +4,12 @@ from typing import assert_never
 
 from rm.applications.life import Applications
 from rm.applications.preemption import PreemptionMonitor
+from rm.applications.quality import QualityMonitor
 from rm.cluster import Cluster
 from rm.scheduler.decisions import (
     AcceptApplication,
     Allocate,
+    CoresTargeted,
     Decision,
     Preempt,
     RefuseApplication,
@@ -19,12 +21,18 @@ from rm.services.updates import ContainerUpdates
 
 class Carrier:
     def __init__(
-        self, cluster: Cluster, applications: Applications, updates: ContainerUpdates, preemption: PreemptionMonitor
+        self,
+        cluster: Cluster,
+        applications: Applications,
+        updates: ContainerUpdates,
+        preemption: PreemptionMonitor,
+        quality: QualityMonitor,
     ) -> None:
         self._cluster = cluster
         self._applications = applications
         self._updates = updates
         self._preemption = preemption
+        self._quality = quality
 
     def carry_out(self, decision: Decision) -> None:
         match decision:
@@ -40,5 +48,7 @@ class Carrier:
                 self._preemption.warn(decision)
             case Preempt():
                 self._preemption.kill(decision)
+            case CoresTargeted():
+                self._quality.targeted(decision)
             case _:
                 assert_never(decision)

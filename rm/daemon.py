@@ -14,6 +14,7 @@ from rm.applications.changes import Changes
 from rm.applications.left_overs import LeftOvers, LeftOverSettings
 from rm.applications.life import ApplicationLimits, Applications
 from rm.applications.preemption import PreemptionMonitor
+from rm.applications.quality import QualityMonitor
 from rm.applications.records import Application
 from rm.applications.silent_masters import SilentMasters
 from rm.carrier import Carrier
@@ -187,7 +188,9 @@ class ResourceManager:
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
-        self.cluster.carry_out = Carrier(self.cluster, self.applications, self.updates, self.preemption).carry_out
+        self.quality = QualityMonitor(self.cluster, self.tracker.cores, settings.quality)
+        carrier = Carrier(self.cluster, self.applications, self.updates, self.preemption, self.quality)
+        self.cluster.carry_out = carrier.carry_out
 
     def _build_master_services(self) -> None:
         settings = self.settings
@@ -216,6 +219,7 @@ class ResourceManager:
             self.nodes,
             self.decommission,
             self.preemption,
+            self.quality,
             self.queueing,
             read_queues=partial(read_refreshed, conf),
             read_hosts=lambda: read_host_lists(conf.reread()),
@@ -355,6 +359,7 @@ class ResourceManager:
             self.nodes.check_silence,
             self.decommission.forget_untracked,
             self.preemption.check,
+            self.quality.check,
             self.tracker.cores.check,
             self.applications.check_expiry,
             self.updates.check_expiry,

@@ -33,6 +33,7 @@ from yaqd.model import (
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
+from yaqd.model.training import CoresOrder
 from yaqd.model.values import value
 from yaqd.policies.asks.placement import Constraint
 from yaqd.proto import yarn_common_pb2 as common
@@ -219,6 +220,11 @@ class Attempt:
         self.last_response: service.AllocateResponse | None = None
         #: done when a call whose many asks are still being taken in is answered
         self.taking_in: asyncio.Future[None] | None = None
+        #: it trains, and both it and this ResourceManager know how to speak of that
+        self.trains = False
+        #: the last order about its cores, and the one that it was told
+        self.last_cores_order: CoresOrder | None = None
+        self.cores_order_told: CoresOrder | None = None
         #: id of the key of the last AMRMToken made for it
         self.amrm_key_id: int | None = None
         #: the lowest container id that a proxy has used for it; None: none has

@@ -18,11 +18,13 @@ from rm.applications.records import Application, Attempt, RmContainer
 from rm.applications.silent_masters import SilentMasters
 from rm.cluster import Cluster
 from rm.explain.reuse import Reuse
+from rm.explain.training import ExplainTraining
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.node import RmNode
 from rm.scheduler.decisions import (
     Allocate,
+    CoresTargeted,
     Keep,
     KeepNoMore,
     LogEntry,
@@ -59,6 +61,7 @@ class Explain:
         self, cluster: Cluster, queueing: NodeQueueing, silent_masters: SilentMasters, *, heartbeat_s: float
     ) -> None:
         self._cluster = cluster
+        self.training = ExplainTraining(cluster)
         self._silent_masters = silent_masters
         self._queueing = queueing
         self._heartbeat_s = heartbeat_s
@@ -85,6 +88,7 @@ class Explain:
             "askedFor": self._asked_for(app),
             "asks": asks,
             **self._kept_nodes(app),
+            "training": self.training.application(app),
             "waitingCount": sent.total(),
             "waiting": waiting,
             "ended": [record.as_json() for record in records if not record.gave_back],
@@ -316,7 +320,7 @@ def _whose(decision: Outcome) -> ApplicationId:
     match decision:
         case Allocate(container_id) | Update(container_id) | Warn(container_id) | Preempt(container_id):
             return container_id.application_id
-        case Reserve() | Unreserve() | Keep() | KeepNoMore():
+        case Reserve() | Unreserve() | Keep() | KeepNoMore() | CoresTargeted():
             return decision.attempt_id.application_id
     return decision.application_id
 

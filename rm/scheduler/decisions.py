@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import repeat, starmap
 
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.training import CoresOrder
 from yaqd.model.values import value
 from yaqd.policies.asks.rows import Locality
 
@@ -125,7 +126,17 @@ class Preempt:
     tells_why: bool = False
 
 
-Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication
+@value()
+class CoresTargeted:
+    """The attempt's workers use so many cores from now on, all nodes together."""
+
+    attempt_id: ApplicationAttemptId
+    order: CoresOrder
+    #: predicted normalized fall of its loss with them, until the next division
+    gain: float
+
+
+Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication | CoresTargeted
 #: about nodes that are held for somebody
 Note = Reserve | Unreserve | Keep | KeepNoMore
 #: what comes of an event

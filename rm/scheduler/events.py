@@ -4,8 +4,10 @@ from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.decisions import NodeQueuePlace
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
+from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.queues.spec import SchedulerSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.training import TrainingReport
 from yaqd.model.values import value
 from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.left import StageLeft
@@ -296,8 +298,34 @@ class MastersDue:
     """Time to look whether a master should yield, or may start that did. Answered by `Preempt`, beside `Allocate`."""
 
 
+@value()
+class TrainingReported:
+    """A master has told of its training: losses, and what it wants. Its first report is answered by `CoresTargeted`."""
+
+    attempt_id: ApplicationAttemptId
+    report: TrainingReport
+
+
+@value()
+class QualityDue:
+    """Time to divide cores among training jobs. Answered by `CoresTargeted` for each job whose cores change."""
+
+    #: processor time that nodes have told of each application, s
+    used: tuple[tuple[ApplicationId, float], ...]
+
+
+@value()
+class QualityChanged:
+    """Cores of training jobs are divided in another way; None: not any more."""
+
+    spec: QualitySpec | None
+
+
 SchedulerEvent = (
     PreemptionDue
+    | TrainingReported
+    | QualityDue
+    | QualityChanged
     | MastersDue
     | PreemptionRefreshed
     | NodeJoined

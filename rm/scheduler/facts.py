@@ -10,6 +10,9 @@ from rm.scheduler.asks.jobs import Jobs
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.decisions import DecisionLog
 from rm.scheduler.opportunistic.placing import Opportunistic
+from rm.scheduler.quality.job import TrainingJob
+from rm.scheduler.quality.outlook import TrainingOutlook
+from rm.scheduler.quality.training import Training
 from rm.scheduler.queues.admission import refusal, why_inactive
 from rm.scheduler.queues.user_limits import masters_limit, user_limit, user_masters_limit
 from rm.scheduler.view.calculators import AllocationBounds, Calculator
@@ -23,7 +26,7 @@ from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft
 
-__all__ = ["AppView", "AttemptView", "Facts", "NodeQueue", "NodeView", "QueueView", "UserView"]
+__all__ = ["AppView", "AttemptView", "Facts", "NodeQueue", "NodeView", "QueueView", "TrainingOutlook", "UserView"]
 
 
 class Facts:
@@ -36,6 +39,7 @@ class Facts:
         updates: Updates,
         bounds: AllocationBounds,
         log: DecisionLog,
+        training: Training,
         *,
         gives_opportunistic: bool,
     ) -> None:
@@ -45,6 +49,7 @@ class Facts:
         self._updates = updates
         #: the last decisions
         self.log = log
+        self._training = training
         #: the smallest and the largest container
         self.bounds = bounds
         #: are opportunistic containers given as such?
@@ -165,6 +170,25 @@ class Facts:
     def stage_told(self, attempt_id: ApplicationAttemptId, priority: int) -> StageLeft | None:
         """Return what the attempt's master says of a stage that is not over; None: it says nothing of it."""
         return self._jobs.stage_told(attempt_id, priority)
+
+    # ---- training jobs
+
+    @property
+    def divides_cores(self) -> bool:
+        """Whether cores are divided among training jobs."""
+        return self._training.spec is not None
+
+    def training(self, app_id: ApplicationId) -> TrainingJob | None:
+        """Return what is known of an application's training; None: it does not train, or its cores are its own."""
+        return self._training.get(app_id)
+
+    def training_jobs(self) -> list[TrainingJob]:
+        """List the training jobs, those that came first before others."""
+        return self._training.all()
+
+    def training_outlooks(self) -> list[TrainingOutlook]:
+        """Return how each of them goes on, as was predicted last."""
+        return self._training.outlooks()
 
     # ---- nodes and their queues
 

@@ -24,11 +24,13 @@ from rm.scheduler.events import SchedulerEvent
 from rm.scheduler.node_queues import spec as node_queues_spec
 from rm.scheduler.opportunistic import placing, room
 from rm.scheduler.preemption import spec as preemption_spec
+from rm.scheduler.quality import spec as quality_spec
 from rm.scheduler.queues import spec as queues_spec
 from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view import calculators
 from yaqd import model
+from yaqd.model import training as model_training
 from yaqd.policies.asks import placement, rows
 from yaqd.policies.asks.table import TooManyAsks
 from yaqd.policies.queueing import left, place_scores
@@ -42,7 +44,7 @@ _SET: Final = "<>"
 
 _MODULES: Final[tuple[ModuleType, ...]] = (
     *(calculators, decisions, events, job_starvation, room, node_queues_spec, placement, placing),
-    *(preemption_spec, queues_spec, scheduler, model, left, place_scores, rows),
+    *(preemption_spec, quality_spec, queues_spec, scheduler, model, model_training, left, place_scores, rows),
 )
 
 

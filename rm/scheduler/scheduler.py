@@ -30,6 +30,7 @@ from rm.scheduler.events import (
     PreemptionRefreshed,
     PriorityChanged,
     ProxyPlaced,
+    QualityDue,
     QueuesRefreshed,
     SchedulerEvent,
     UpdateAsked,
@@ -42,6 +43,8 @@ from rm.scheduler.opportunistic.placing import Opportunistic, OpportunisticLimit
 from rm.scheduler.preemption.preemption import Preemption
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.preemption.yielding import Yielding
+from rm.scheduler.quality.spec import QualitySpec
+from rm.scheduler.quality.training import Training
 from rm.scheduler.queues.admission import refresh, refusal
 from rm.scheduler.queues.rehome import rehome
 from rm.scheduler.queues.spec import SchedulerSpec
@@ -81,6 +84,8 @@ class SchedulerLimits:
     job_starvation: JobStarvation = JobStarvation()
     #: how long masters alone keep a job from going on before one yields, s; inf: none does
     masters_yield_after_s: float = 20.0
+    #: None: no cores are divided among training jobs
+    quality: QualitySpec | None = None
 
 
 class Scheduler:
@@ -110,6 +115,7 @@ class Scheduler:
         self._starting = Starting(self.view, self._assigner)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
+        self._training = Training(self.view, limits.quality)
         self._queue_events = NodeQueueEvents(self.view, self._assigner, self.opportunistic)
         self._node_events = NodeEvents(self.view, self._assigner, self.updates, self.opportunistic, self._starting)
         #: what may be asked
@@ -119,6 +125,7 @@ class Scheduler:
             self.updates,
             limits.bounds,
             self.log,
+            self._training,
             gives_opportunistic=limits.opportunistic is not None,
         )
         self._submissions = 0
@@ -141,6 +148,7 @@ class Scheduler:
             PreemptionRefreshed: self._preemption_refreshed,
             **self._node_events.handlers(),
             **self._queue_events.handlers(),
+            **self._training.handlers(),
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Outcome]:
@@ -155,7 +163,7 @@ class Scheduler:
         if news:
             decisions += news
             news.clear()
-        if decisions:
+        if decisions and kind is not QualityDue:  # orders of every second would push all else out of the log
             self.log.note(now, kind.__name__, decisions)
         return decisions
 
@@ -263,6 +271,7 @@ class Scheduler:
         self.node_queues.lost_places.forget(attempt.app.id)
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
+        self._training.attempt_ended(attempt.id)
         yield from self._assigner.settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from rm.applications.preemption import PreemptionMonitor, PreemptionSettings
+from rm.applications.preemption import PreemptionMonitor
+from rm.applications.quality import QualityMonitor
 from rm.cluster import Cluster
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.decommission import Decommission
@@ -14,11 +15,11 @@ from rm.nodes.life import Nodes
 from rm.nodes.sizes import NodeSizes
 from rm.nodes.tracker import NODE_MB_MAX, NODE_VCORES_MAX
 from rm.scheduler.events import QueuesRefreshed
-from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
+from rm.scheduler.queues.spec import QueueConfigError
 from rm.security.access import Access
 from rm.services.absent_features import register_absent_administration
+from rm.settings.daemon import RefreshedSettings
 from rm.settings.live import LiveSettings
-from rm.settings.queues import QueueSettings
 from yaqd.config import ConfigError
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import RemoteIOError, YarnError
@@ -40,9 +41,10 @@ class AdminService:
         nodes: Nodes,
         decommission: Decommission,
         preemption: PreemptionMonitor,
+        quality: QualityMonitor,
         queueing: NodeQueueing,
         *,
-        read_queues: Callable[[], tuple[SchedulerSpec, PreemptionSettings, QueueSettings]],
+        read_queues: Callable[[], RefreshedSettings],
         read_hosts: Callable[[], HostLists],
         read_sizes: Callable[[], NodeSizes],
         access: Access,
@@ -53,6 +55,7 @@ class AdminService:
         self._nodes = nodes
         self._decommission = decommission
         self._preemption = preemption
+        self._quality = quality
         self._queueing = queueing
         self._read_queues = read_queues
         self._read_hosts = read_hosts
@@ -80,14 +83,15 @@ class AdminService:
     async def refresh_queues(self, request: pb.RefreshQueuesRequest, caller: Caller) -> pb.RefreshQueuesResponse:
         self._check(caller, "refreshQueues")
         try:
-            spec, preemption, queues = await asyncio.to_thread(self._read_queues)
-            self._cluster.schedule(QueuesRefreshed(spec))
+            found = await asyncio.to_thread(self._read_queues)
+            self._cluster.schedule(QueuesRefreshed(found.spec))
         except (ConfigError, QueueConfigError) as error:
             raise RemoteIOError(f"the queues stay as they are: {error}") from None
-        if type(spec.calculator) is not type(self._cluster.scheduler.facts.calculator):
+        if type(found.spec.calculator) is not type(self._cluster.scheduler.facts.calculator):
             log.warning("the queues name no resource-calculator: the one that runs stays until another start")
-        self._preemption.refresh(preemption)
-        self._queueing.refresh(queues)
+        self._preemption.refresh(found.preemption)
+        self._queueing.refresh(found.queues)
+        self._quality.refresh(found.quality)
         log.info("queues refreshed by %s", caller.user)
         return pb.RefreshQueuesResponse()
 

@@ -10,11 +10,13 @@ from rm.applications.preemption import PreemptionSettings
 from rm.applications.tags import TagLimits
 from rm.node_queues.orderings import check_names
 from rm.nodes.hosts import HostLists, read_host_lists
+from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.services.placement import PlacementSettings
 from rm.settings.containers import ContainerSettings
+from rm.settings.quality import read_quality
 from rm.settings.queues import QueueSettings
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
@@ -95,6 +97,8 @@ class RmSettings:
     #: how long masters alone keep a job from going on before one yields, s; inf: none does
     masters_yield_after_s: float
     queues: QueueSettings
+    #: how cores of training jobs are divided; None: they are not
+    quality: QualitySpec | None
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
@@ -146,6 +150,7 @@ class RmSettings:
             preemption=PreemptionSettings.read(conf),
             masters_yield_after_s=_yield_after_s(conf),
             queues=QueueSettings.read(conf),
+            quality=read_quality(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=_seconds(conf, "yarn.resourcemanager.node-removal-untracked.timeout-ms"),
@@ -165,6 +170,7 @@ class RmSettings:
             reserved_share=self.reserved_share,
             opportunistic=self.containers.opportunistic,
             preemption=self.preemption.spec,
+            quality=self.quality,
             at_asks=self.queues.at_asks,
             queueing=self.queues.spec,
             job_starvation=self.queues.job_starvation,
@@ -256,7 +262,17 @@ def _bounds(conf: Configuration, types: tuple[ResourceType, ...]) -> AllocationB
     return AllocationBounds(least, most)
 
 
-def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettings, QueueSettings]:
+@dataclass(frozen=True, slots=True)
+class RefreshedSettings:
+    """What a refresh of the queues takes from the files as they are then."""
+
+    spec: SchedulerSpec
+    preemption: PreemptionSettings
+    queues: QueueSettings
+    quality: QualitySpec | None
+
+
+def read_refreshed(conf: Configuration) -> RefreshedSettings:
     """Reads what a refresh of the queues takes from the files as they are now. Blocking. Raises ConfigError.
 
     What does nothing there is logged, as at the start.
@@ -264,7 +280,8 @@ def read_refreshed(conf: Configuration) -> tuple[SchedulerSpec, PreemptionSettin
     from yaqd.config.check import worth_logging
 
     fresh = conf.reread()
-    found = read_queues(fresh), PreemptionSettings.read(fresh), QueueSettings.read(fresh)
+    queues = QueueSettings.read(fresh)
+    found = RefreshedSettings(read_queues(fresh), PreemptionSettings.read(fresh), queues, read_quality(fresh))
     for finding in worth_logging(fresh):
         log.warning("%s", finding)
     return found

@@ -215,6 +215,10 @@ class Rest:
             raise problem(403, "ForbiddenException", f"User {user} cannot perform operation VIEW_APP on {app.id}")
         return app
 
+    def may_view(self, request: web.Request, app: Application) -> bool:
+        """Tell whether the caller may view the application."""
+        return self._callers.may_view(app, self._callers.user(request))
+
     def _attempt(self, request: web.Request) -> Attempt:
         app = self.visible_app(request)
         attempt_id = _parse(ApplicationAttemptId, request.match_info["attempt"])

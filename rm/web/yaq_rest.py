@@ -1,4 +1,4 @@
-"""What `yaq explain` and `yaq top` ask for; not among Hadoop's pages, so under a name of our own."""
+"""What `yaq explain`, `yaq top` and `yaq ml list` ask for; not among Hadoop's pages, so under a name of our own."""
 
 from typing import Final
 
@@ -21,11 +21,16 @@ class YaqRest:
     def add_routes(self, router: web.UrlDispatcher) -> None:
         router.add_get(f"{BASE}/explain/{{id}}", self.explain)
         router.add_get(f"{BASE}/nodes", self.nodes)
+        router.add_get(f"{BASE}/training", self.training)
 
     async def explain(self, request: web.Request) -> web.Response:
         """Answer the explanation of an application that the caller may view."""
         app = self._rest.visible_app(request, no_such_application)  # as the other commands say it
         return web.json_response({"explanation": self._explain.application(app)})
+
+    async def training(self, request: web.Request) -> web.Response:
+        """Answer the training jobs that the caller may view."""
+        return web.json_response({"jobs": self._explain.training.all(lambda app: self._rest.may_view(request, app))})
 
     async def nodes(self, request: web.Request) -> web.Response:
         return web.json_response({"nodes": self._nodes.all()})

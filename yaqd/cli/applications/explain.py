@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.applications.attempts import Told, story
+from yaqd.cli.applications.explain_training import show_training
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
 from yaqd.cli.shell.completing import all_applications
@@ -100,6 +101,8 @@ def _show(found: dict[str, Any]) -> None:
         if ask["shortestWaitS"] is not None:
             click.echo(f"  {_shortest(ask)}")
     _show_kept(found["keptNodes"], found["keptForOthers"])
+    if found.get("training"):
+        show_training(found["training"])
     if found["waiting"]:
         click.echo()
         _show_waiting(found["waiting"])

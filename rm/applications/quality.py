@@ -1,0 +1,48 @@
+"""Time for the division of cores among training jobs: asks the scheduler for it, and has nodes hold jobs to it."""
+
+import logging
+from typing import Final
+
+from rm.cluster import Cluster
+from rm.nodes.cores import ApplicationCores
+from rm.scheduler.decisions import CoresTargeted
+from rm.scheduler.events import QualityChanged, QualityDue
+from rm.scheduler.quality.spec import QualitySpec
+
+log = logging.getLogger(__name__)
+
+#: a look that comes so little before its time is in time, s
+_EARLY_S: Final = 0.05
+
+
+class QualityMonitor:
+    def __init__(self, cluster: Cluster, cores: ApplicationCores, spec: QualitySpec | None) -> None:
+        self._cluster = cluster
+        self._cores = cores
+        self._spec = spec
+        self._last = cluster.clock.now()
+
+    def refresh(self, spec: QualitySpec | None) -> None:
+        """Go by these settings from now on."""
+        if spec != self._spec:
+            log.info("cores of training jobs are %s: %s", "divided" if spec is not None else "not divided", spec)
+            self._spec = spec
+            self._cluster.schedule(QualityChanged(spec))
+
+    def check(self, now: float) -> None:
+        """Have the cores divided anew, once an epoch."""
+        if self._spec is None or now - self._last < self._spec.epoch_s - _EARLY_S:
+            return
+        self._last = now
+        jobs = self._cluster.scheduler.facts.training_jobs()
+        if jobs:
+            known = ((job.attempt.app.id, self._cores.cpu_s(job.attempt.app.id)) for job in jobs)
+            used = tuple((app_id, cpu_s) for app_id, cpu_s in known if cpu_s is not None)
+            self._cluster.schedule(QualityDue(used))
+
+    def targeted(self, decision: CoresTargeted) -> None:
+        """Hold the job to its cores; its master hears of them with its next answer."""
+        attempt = self._cluster.find_attempt(decision.attempt_id)
+        if attempt is not None:
+            attempt.last_cores_order = decision.order
+            self._cores.set_cores(attempt.app.id, decision.order.milli)

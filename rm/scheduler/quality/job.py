@@ -1,0 +1,103 @@
+"""One training job as its ResourceManager knows it."""
+
+import math
+from typing import Final
+
+from rm.scheduler.view.records import AttemptView
+from yaqd.model.training import CoresOrder, TrainingReport
+from yaqd.policies.quality.facts import MILLI, Reason
+from yaqd.policies.quality.forecasts import JobSpec
+
+#: weight of the newest iterations in what one costs
+_NEW: Final = 0.3
+#: an iteration costs no less and no more than this, core-seconds, whatever is told
+_LEAST_S: Final = 1e-4
+_MOST_S: Final = 1e7
+#: bounds of what a job says of itself
+_WEIGHT_MAX: Final = 1e6
+_CAP_MAX: Final = 10**9
+
+
+class TrainingJob:
+    """What a job has told, what nodes tell of it, and what it was ordered last."""
+
+    __slots__ = (
+        "_at",
+        "_timed_cpu_s",
+        "_timed_iteration",
+        "attempt",
+        "cpu_s",
+        "fixed_s",
+        "gain",
+        "is_timed",
+        "iteration",
+        "iterations_expected",
+        "order",
+        "reason",
+        "row",
+        "sequence",
+        "since",
+        "work_s",
+    )
+
+    def __init__(self, attempt: AttemptView, now: float) -> None:
+        self.attempt = attempt
+        #: scheduler's seconds
+        self.since = now
+        #: where its losses and curve are kept
+        self.row = -1
+        #: of its last report
+        self.sequence = -1
+        #: the newest one with a loss
+        self.iteration = -1
+        #: None: it does not say
+        self.iterations_expected: int | None = None
+        #: processor time that nodes have told, s
+        self.cpu_s = 0.0
+        #: what an iteration costs by their word: core-seconds, and seconds that no core shortens
+        self.is_timed = False
+        self.work_s, self.fixed_s = 1.0, 0.0
+        #: when the cost was counted last, and up to which processor time and iteration
+        self._at, self._timed_cpu_s, self._timed_iteration = now, 0.0, -1
+        self.order: CoresOrder | None = None
+        self.reason = Reason.NEW
+        #: predicted normalized fall of its loss in this epoch
+        self.gain = 0.0
+
+    def spec(self, report: TrainingReport) -> JobSpec:
+        """Read what the job says of itself with its first report, within bounds."""
+        self.iterations_expected = report.iterations_expected or None
+        weight = report.weight if report.weight is not None and 0.0 < report.weight < math.inf else 1.0
+        cap = report.max_milli if report.max_milli is not None and report.max_milli > 0 else _CAP_MAX
+        if report.partitions:
+            cap = min(cap, MILLI * report.partitions)
+        target = report.target if report.target is not None and math.isfinite(report.target) else None
+        return JobSpec(
+            weight=min(weight, _WEIGHT_MAX),
+            floor=min(max(0, report.min_milli if report.min_milli is not None else MILLI), cap),
+            cap=cap,
+            iterations=float(report.iterations_expected or math.inf),
+            kind=int(report.convergence or 0),
+            target=target,
+        )
+
+    def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:
+        """Take in the processor time that nodes tell by now, s.
+
+        Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new.
+        """
+        self.cpu_s = max(self.cpu_s, cpu_s)
+        iterations, passed_s = self.iteration - self._timed_iteration, now - self._at
+        used_s = self.cpu_s - self._timed_cpu_s
+        if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0:
+            return None
+        cost_s = min(_MOST_S, max(_LEAST_S, used_s / iterations))
+        milli = self.order.milli if self.order is not None else None
+        ideal_s = cost_s * MILLI / milli if milli else 0.0
+        fixed_s = max(0.0, passed_s / iterations - ideal_s) if milli else 0.0
+        new = _NEW if self.is_timed else 1.0
+        self.work_s += new * (cost_s - self.work_s)
+        self.fixed_s += new * (fixed_s - self.fixed_s)
+        self._at, self._timed_cpu_s, self._timed_iteration = now, self.cpu_s, self.iteration
+        self.is_timed = True
+        return self.work_s, self.fixed_s

@@ -1,0 +1,179 @@
+"""The training jobs of all leaf queues: what each has reported, and every epoch its part of its queue's cores.
+
+After SLAQ (Zhang et al., SoCC 2017). The policies are pure (`yaqd.policies.quality`); what they need between two epochs
+is kept here. What an iteration costs is counted from the processor time that nodes tell. A job's own word counts only
+where no node has told anything.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from rm.scheduler.decisions import CoresTargeted, Outcome
+from rm.scheduler.events import QualityChanged, QualityDue, TrainingReported
+from rm.scheduler.quality.job import TrainingJob
+from rm.scheduler.quality.outlook import TrainingOutlook, outlooks
+from rm.scheduler.quality.spec import QualitySpec
+from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.records import QueueView
+from yaqd.model import ApplicationAttemptId, ApplicationId
+from yaqd.model.training import CoresOrder
+from yaqd.policies.quality.facts import MILLI, Division, Reason, TrainingJobs, bounded
+from yaqd.policies.quality.forecasts import Forecasts
+from yaqd.policies.quality.policies import QUALITY
+
+#: a job that has used so many core-seconds and reported no loss gets an equal share, and no more
+_SILENT_S: Final = 30.0
+
+
+class Training:
+    """Idle, and holding nobody to anything, without a spec."""
+
+    def __init__(self, view: ClusterView, spec: QualitySpec | None) -> None:
+        self._view = view
+        self.spec = spec
+        self._forecasts = Forecasts()
+        self._jobs: dict[ApplicationAttemptId, TrainingJob] = {}
+        self._orders = 0
+
+    def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
+        return {TrainingReported: self._reported, QualityDue: self._due, QualityChanged: self._changed}
+
+    def get(self, app_id: ApplicationId) -> TrainingJob | None:
+        """Return what is known of an application's training; None: it does not train, or its cores are its own."""
+        app = self._view.applications.get(app_id)
+        return self._jobs.get(app.attempt.id) if app is not None and app.attempt is not None else None
+
+    def all(self) -> list[TrainingJob]:
+        """List the training jobs, those that came first before others."""
+        return list(self._jobs.values())
+
+    def outlooks(self) -> list[TrainingOutlook]:
+        """Return how each job goes on, as was predicted last."""
+        jobs = self.all()
+        policies = [self._policy(job.attempt.app.leaf) for job in jobs]
+        return list(outlooks(jobs, policies, self._forecasts)) if jobs else []
+
+    # ---- events
+
+    def _reported(self, event: TrainingReported, now: float) -> Iterator[Outcome]:
+        attempt, report = self._view.attempt(event.attempt_id), event.report
+        if self.spec is None or attempt is None:
+            return
+        job = self._jobs.get(attempt.id)
+        if job is None:
+            job = self._jobs[attempt.id] = TrainingJob(attempt, now)
+            job.row = self._forecasts.add(job.spec(report))
+        elif report.sequence <= job.sequence:
+            return  # it was heard before, or is older than what was
+        job.sequence = report.sequence
+        if report.cpu_ms_per_iteration is not None and not job.is_timed:
+            self._forecasts.timed(job.row, _core_s(report.cpu_ms_per_iteration), 0.0)
+        if report.losses:
+            self._forecasts.report(job.row, float(report.first_iteration), report.losses)
+            job.iteration = max(job.iteration, report.first_iteration + len(report.losses) - 1)
+        if job.order is None:  # its first iteration waits for an order
+            yield from self._divide(attempt.app.leaf)
+
+    def _due(self, event: QualityDue, now: float) -> Iterator[Outcome]:
+        if self.spec is None or not self._jobs:
+            return
+        used = dict(event.used)
+        for job in self._jobs.values():
+            cpu_s = used.get(job.attempt.app.id)
+            if cpu_s is not None:
+                self._forecasts.ran(job.row, max(0.0, cpu_s - job.cpu_s))
+                timed = job.timed(cpu_s, now)
+                if timed is not None:
+                    self._forecasts.timed(job.row, *timed)
+        for leaf in {job.attempt.app.leaf.path: job.attempt.app.leaf for job in self._jobs.values()}.values():
+            yield from self._divide(leaf)
+
+    def _changed(self, event: QualityChanged, now: float) -> Iterator[Outcome]:
+        """Go by another configuration; without one all have as many cores as they can use."""
+        self.spec = event.spec
+        if event.spec is None:
+            for job in list(self._jobs.values()):
+                yield CoresTargeted(job.attempt.id, self._order(None, Reason.CAP), 0.0)
+                self.attempt_ended(job.attempt.id)
+        for job in self._jobs.values():
+            job.order = None
+        yield from self._due(QualityDue(()), now)
+
+    def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
+        """Forget the attempt's training; the next attempt tells it anew."""
+        job = self._jobs.pop(attempt_id, None)
+        if job is not None:
+            self._forecasts.forget(job.row)
+
+    # ---- dividing
+
+    def _divide(self, leaf: QueueView) -> Iterator[CoresTargeted]:
+        spec = self.spec
+        jobs = [job for job in self._jobs.values() if job.attempt.app.leaf is leaf]
+        if spec is None or not jobs:
+            return
+        self._forecasts.refit()
+        rows = np.array([job.row for job in jobs], dtype=np.int64)
+        division = Division(self._milli(leaf), spec.unit, spec.epoch_s)
+        facts = _within(self._forecasts.jobs(rows), division, jobs)
+        shares = bounded(QUALITY[self._policy(leaf)](facts, division), facts, division)
+        self._forecasts.given(rows, shares.milli)
+        for job, milli, gain, reason in zip(jobs, shares.milli, shares.gains, shares.reasons, strict=True):
+            job.gain, job.reason = float(gain), _reason(int(reason))
+            if job.order is None or job.order.milli != milli:
+                job.order = self._order(int(milli), job.reason)
+                yield CoresTargeted(job.attempt.id, job.order, job.gain)
+
+    def _policy(self, leaf: QueueView) -> str:
+        spec = self.spec or QualitySpec()
+        return spec.leaves.get(leaf.path, spec.policy)
+
+    def _order(self, milli: int | None, reason: Reason) -> CoresOrder:
+        self._orders += 1
+        return CoresOrder(self._orders, milli, int(reason))
+
+    def _milli(self, leaf: QueueView) -> int:
+        """Return the thousandths of a core that this leaf queue's training jobs divide.
+
+        Queues with training jobs share what there is by their guarantees.
+        """
+        view = self._view
+        apps = {job.attempt.app.id: job.attempt.app for job in self._jobs.values()}
+        leaves = {app.leaf.path: app.leaf for app in apps.values()}
+        milli = self.spec.milli if self.spec is not None else None
+        if milli is None:
+            others = view.root.used_cores - sum(app.used_cores for app in apps.values())
+            milli = MILLI * max(0, view.nodes.total.vcores - max(0, others))
+        guaranteed = sum(one.spec.absolute_capacity for one in leaves.values())
+        part = leaf.spec.absolute_capacity / guaranteed if guaranteed > 0 else 1 / len(leaves)
+        return int(milli * min(part, leaf.spec.absolute_maximum))
+
+    def validate(self) -> None:
+        """Assert every invariant."""
+        rows = [job.row for job in self._jobs.values()]
+        assert len(set(rows)) == len(rows)
+        assert all(self._view.attempt(job.attempt.id) is job.attempt for job in self._jobs.values())
+
+
+def _within(facts: TrainingJobs, division: Division, jobs: list[TrainingJob]) -> TrainingJobs:
+    """Bound what jobs ask for by what there is: floors by an equal share, and those that say no loss by it too."""
+    equal = max(division.unit, division.milli // len(jobs) // division.unit * division.unit)
+    is_silent = ~facts.is_known & (facts.attained_s > _SILENT_S)
+    facts.cap[is_silent] = np.minimum(facts.cap[is_silent], equal)
+    facts.floor[:] = np.minimum(np.minimum(facts.floor, equal), facts.cap)
+    return facts
+
+
+def _core_s(cpu_ms: float) -> float:
+    return cpu_ms / 1000 if 0.0 < cpu_ms < math.inf else 1.0
+
+
+def _reason(number: int) -> Reason:
+    """Return the reason that a policy gave; one of others may have given any number."""
+    return Reason(number) if number in _REASONS else Reason.SHARE
+
+
+_REASONS: Final[Mapping[int, Reason]] = {int(reason): reason for reason in Reason}

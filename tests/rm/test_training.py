@@ -1,0 +1,153 @@
+"""Training jobs at the ResourceManager: what they report, how their cores are divided, what is ordered."""
+
+import math
+
+import pytest
+
+from rm.scheduler.decisions import CoresTargeted
+from rm.scheduler.events import AttemptEnded, QualityChanged, QualityDue, TrainingReported
+from rm.scheduler.quality.spec import QualitySpec
+from tests.rm.rm_world import GB, HALVES, World, queues
+from yaqd.model import ApplicationAttemptId, Resource
+from yaqd.model.training import TrainingReport
+from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.quality.facts import Reason
+
+EIGHT = Resource(64 * GB, 8)
+
+
+class Life(World):
+    def __init__(self, spec: QualitySpec | None = QualitySpec(), **lines: str) -> None:
+        super().__init__(queues(HALVES) if lines.get("halves") else None, quality=spec)
+        self.join("a", EIGHT)
+        self.sequence = 0
+        self.used: dict[ApplicationAttemptId, float] = {}
+
+    def report(self, job: ApplicationAttemptId, *losses: float, first: int = 0, **said: float) -> list[CoresTargeted]:
+        self.sequence += 1
+        report = TrainingReport(self.sequence, first, losses, **said)  # type: ignore[arg-type]
+        return [d for d in self.tell(TrainingReported(job, report)) if isinstance(d, CoresTargeted)]
+
+    def epoch(self) -> dict[ApplicationAttemptId, int | None]:
+        """A second passes; returns what was ordered in it."""
+        self.now += 1.0
+        used = tuple((job.application_id, cpu_s) for job, cpu_s in self.used.items())
+        return {d.attempt_id: d.order.milli for d in self.tell(QualityDue(used)) if isinstance(d, CoresTargeted)}
+
+    def cores(self, job: ApplicationAttemptId) -> int:
+        known = self.scheduler.facts.training(job.application_id)
+        assert known is not None and known.order is not None and known.order.milli is not None
+        return known.order.milli
+
+
+def falling(iterations: int, rate: float, height: float = 1.0) -> list[float]:
+    return [height * rate**k for k in range(iterations)]
+
+
+def test_the_first_report_is_answered_at_once_with_all_there_is() -> None:
+    life = Life()
+    job = life.begin()
+    (ordered,) = life.report(job, max_milli=4000)
+    assert ordered.order.milli == 4000 and ordered.order.reason == Reason.CAP
+    assert not life.report(job, 1.0, max_milli=4000), "an epoch decides what comes later"
+
+
+def test_who_falls_fast_gets_more_than_who_has_converged_and_all_get_something() -> None:
+    life = Life(QualitySpec(policy="slaq-total"))
+    fast, flat = life.begin(), life.begin()
+    for job, losses in ((fast, falling(12, 0.8)), (flat, falling(12, 0.2))):
+        life.report(job)
+        life.report(job, *losses, cpu_ms_per_iteration=4000.0, min_milli=500)
+    life.epoch()
+    assert life.cores(fast) >= 3 * life.cores(flat) >= 3 * 50
+    assert life.cores(fast) + life.cores(flat) <= 8000
+
+
+def test_a_repeated_report_and_iterations_that_go_back_count_nothing_twice() -> None:
+    life = Life()
+    job = life.begin()
+    life.report(job, 1.0, 0.5)
+    again = TrainingReport(life.sequence, 2, (0.1,))
+    life.tell(TrainingReported(job, again))
+    known = life.scheduler.facts.training(job.application_id)
+    assert known is not None and known.iteration == 1, "its number was heard before"
+    life.report(job, 9.0, 9.0, first=0)
+    assert known.iteration == 1
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf, 1e300, -5.0, 0.0])
+def test_no_loss_harms_the_division(loss: float) -> None:
+    life = Life()
+    honest, liar = life.begin(), life.begin()
+    life.report(honest, *falling(10, 0.7))
+    life.report(liar, *[loss] * 10, weight=math.nan, target=loss, min_milli=1 << 40, max_milli=-5)
+    for _ in range(3):
+        life.epoch()
+        cores = life.cores(honest), life.cores(liar)
+        assert min(cores) >= 50 and sum(cores) <= 8000
+
+
+def test_what_an_iteration_costs_is_counted_from_what_nodes_tell() -> None:
+    life = Life()
+    job = life.begin()
+    life.report(job, cpu_ms_per_iteration=1.0)
+    known = life.scheduler.facts.training(job.application_id)
+    assert known is not None
+    for second in range(1, 30):
+        life.report(job, 1 / second, first=second - 1, cpu_ms_per_iteration=1.0)
+        life.used[job] = 2.0 * second
+        life.epoch()
+    assert known.work_s == pytest.approx(2.0, rel=0.05), "the job says 1 ms"
+    assert 0.0 <= known.fixed_s <= 1.0
+
+
+def test_who_reports_no_loss_gets_an_equal_share_in_the_end() -> None:
+    life = Life(QualitySpec(policy="slaq-total"))
+    silent, honest = life.begin(), life.begin()
+    life.report(silent)
+    life.report(honest, *falling(20, 0.9))
+    life.epoch()
+    life.used[silent] = 40.0
+    life.epoch()
+    assert life.cores(silent) <= 4000
+
+
+def test_queues_share_by_their_guarantees_and_go_by_their_own_policy() -> None:
+    life = Life(QualitySpec(policy="fair", leaves={"root.b": "slaq-total"}), halves="yes")
+    here, there = life.begin("a"), life.begin("b")
+    life.report(here, *falling(5, 0.9))
+    life.report(there, *falling(5, 0.9))
+    life.epoch()
+    assert (life.cores(here), life.cores(there)) == (4000, 4000)
+    life.tell(AttemptEnded(here))
+    life.epoch()
+    assert life.cores(there) == 8000, "nobody else trains"
+
+
+def test_containers_of_others_leave_less() -> None:
+    life = Life()
+    life.asks(life.begin(), AskRow(1, -1, "*", Resource(GB, 1), 3))
+    job = life.begin()
+    (ordered,) = life.report(job)
+    held = sum(given.resource.vcores for given in life.live.values() if given.container_id.attempt_id != job)
+    assert ordered.order.milli == 1000 * (8 - held)
+
+
+def test_turned_off_all_use_what_they_can_and_turned_on_again_they_are_told() -> None:
+    life = Life()
+    job = life.begin()
+    life.report(job, 1.0)
+    (decision,) = life.tell(QualityChanged(None))
+    assert isinstance(decision, CoresTargeted) and decision.order.milli is None
+    assert not life.report(job, 0.5, first=1) and not life.epoch()
+    life.tell(QualityChanged(QualitySpec()))
+    assert [ordered.order.milli for ordered in life.report(job, 0.4, first=2)] == [8000]
+
+
+def test_an_attempt_that_ends_is_forgotten() -> None:
+    life = Life()
+    job = life.begin()
+    life.report(job, 1.0)
+    life.tell(AttemptEnded(job))
+    assert life.scheduler.facts.training(job.application_id) is None and not life.scheduler.facts.training_jobs()
+    assert not life.report(job, 0.5), "a late report begins nothing"

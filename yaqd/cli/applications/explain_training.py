@@ -1,0 +1,39 @@
+"""The part of `yaq explain` about a training job's cores."""
+
+from typing import Any
+
+import click
+
+from yaqd.cli.output import duration, print_table
+
+_HEADINGS = ("application", "name", "cores", "gain", "normalized", "to 90 %", "why")
+
+
+def show_training(found: dict[str, Any]) -> None:
+    """Print why the job has its cores, and what its neighbours would gain."""
+    click.echo(f"\n{_cores(found['cores'])} by the policy {found['policy']}: {found['why']}")
+    if found["normalizedLoss"] is not None:
+        left = "" if found["ninetyS"] is None else f", nine tenths of its fall are done in {duration(found['ninetyS'])}"
+        click.echo(f"  loss {found['loss']:.6g}, {found['normalizedLoss']:.0%} of its fall ahead{left}")
+    if found["iterationCoreSeconds"] is not None:
+        click.echo(f"  an iteration costs {found['iterationCoreSeconds']:.3g} core-seconds, as nodes count")
+    if found["beside"]:
+        click.echo(f"\n{found['others']} others train in {found['queue']}; predicted gain until the next division:")
+        print_table(_HEADINGS, [_row(job) for job in (found, *found["beside"])], empty="")
+
+
+def _row(job: dict[str, Any]) -> tuple[str, ...]:
+    normalized, ninety_s = job["normalizedLoss"], job["ninetyS"]
+    return (
+        job["id"],
+        job["name"],
+        _cores(job["cores"]),
+        "-" if job["gain"] is None else f"{job['gain']:.4f}",
+        "-" if normalized is None else f"{normalized:.3f}",
+        "-" if ninety_s is None else duration(ninety_s),
+        job["reason"].lower().replace("_", " "),
+    )
+
+
+def _cores(cores: float | None) -> str:
+    return "as many cores as it can use" if cores is None else f"{cores:g} cores"
