@@ -4,11 +4,12 @@ import math
 
 import pytest
 
+from tests.tez_training.training_jobs import order
 from tez_adapter.jobspec import Training
 from tez_adapter.training.rm_reports import RmReports
-from yaqd.model.training import ConvergenceClass, CoresOrder, TrainingReport
+from yaqd.model.training import ConvergenceClass, TrainingReport
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.proto.training import cores_order_pb, training_report
+from yaqd.proto.training import training_report
 from yaqd.proto.words import TRAINING
 
 TERMS = Training(curve="sublinear", target=0.5, weight=2.0, min_cores=0.5, max_cores=4, iterations=100, partitions=8)
@@ -23,10 +24,6 @@ def understood(terms: Training = TERMS) -> RmReports:
 def news(reports: RmReports) -> TrainingReport | None:
     message = reports.news()
     return None if message is None else training_report(message.training)
-
-
-def order(sequence: int, milli: int | None) -> pb.AllocateResponse:
-    return pb.AllocateResponse(yaq_orders=pb.YaqOrders(cores=cores_order_pb(CoresOrder(sequence, milli))))
 
 
 def test_a_stock_resource_manager_is_told_nothing() -> None:

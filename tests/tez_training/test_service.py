@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tez_training.test_rm_reports import order
+from tests.tez_training.training_jobs import order
 from tez_adapter.core import events as ev
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.jobspec import JobKind, JobSpec, Training

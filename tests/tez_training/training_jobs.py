@@ -9,6 +9,9 @@ from tez_adapter.client.follow import JobResult, SubmittedJob
 from tez_adapter.training.keeper import read_model
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
+from yaqd.model.training import CoresOrder
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.training import cores_order_pb
 
 #: gradient descent on eight partitions; `kill` is WHO:ITERATION: that process is killed there, once
 DESCENT = '''
@@ -99,6 +102,11 @@ BY_RUN = DESCENT.replace("class Descent", "class ByRun").replace(
 
     def initial""",
 )
+
+
+def order(sequence: int, milli: int | None) -> pb.AllocateResponse:
+    """A ResourceManager's answer with so many thousandths of a core; None: as many as it can."""
+    return pb.AllocateResponse(yaq_orders=pb.YaqOrders(cores=cores_order_pb(CoresOrder(sequence, milli))))
 
 
 def until(condition: Callable[[], object], seconds: float = 40) -> None:

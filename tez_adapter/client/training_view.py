@@ -1,5 +1,6 @@
 """Training jobs as somebody who watches sees them: of the job manager while one runs, of what it left after that."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tez_adapter.client.follow import SubmittedJob
@@ -7,7 +8,7 @@ from tez_adapter.client.rm_client import ApplicationReport
 from tez_adapter.client.training import folder_of
 from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.curve import Curve, Point
-from tez_adapter.training.keeper import read_curve
+from tez_adapter.training.keeper import read_curve, read_model_sum
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException
 from yaqd.proto import job_training_pb2 as pb
@@ -28,6 +29,8 @@ class TrainingView:
     partitions: int | None = None
     iterations_expected: int | None = None
     checkpoint_iteration: int | None = None
+    #: SHA-256 of the state that a data-parallel job ended with
+    model_sha256: str | None = None
     points: list[Point] = field(default_factory=list)
 
 
@@ -81,6 +84,8 @@ class TrainingWatch:
         except (StorageError, ValueError):
             return  # it left none
         _show_curve(self._view, curve)
+        with suppress(StorageError, ValueError, KeyError):  # a program leaves no model
+            self._view.model_sha256 = read_model_sum(self._conf, folder_of(self._conf, report.user, report.id))
 
     def close(self) -> None:
         self._job.close()

@@ -5,6 +5,8 @@ interval has passed, and no sooner than twenty times what writing the last one t
 """
 
 import asyncio
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +30,7 @@ _COST_SHARE: Final = 0.05
 _SCRIPT, _CURVE, _EVALUATIONS, _VERSIONS = "program", "curve", "evaluations", "versions"
 MODEL_FILE: Final = "model"
 CURVE_FILE: Final = "curve.jsonl"
+RESULT_FILE: Final = "result.json"
 #: what the job was submitted with, and its files, for one that resumes it
 FILES_FOLDER: Final = "files"
 
@@ -178,6 +181,8 @@ class Keeper:
             if model is not None:
                 iteration = 0 if curve.last is None else curve.last.iteration
                 self._write(MODEL_FILE, b"".join(Checkpoint(iteration, [model]).dump()))
+                result = {"iteration": iteration, "sha256": hashlib.sha256(model).hexdigest(), "bytes": len(model)}
+                self._write(RESULT_FILE, json.dumps(result).encode())
         except StorageError as error:
             log.warning("not all that the job leaves is written: %s", error)
 
@@ -195,6 +200,13 @@ def read_model(conf: Configuration, folder: str) -> Checkpoint:
     """Return what came of a job, as `Keeper.leave` wrote it. Blocking. Raises StorageError."""
     path = f"{folder}/{MODEL_FILE}"
     return Checkpoint.parse(b"".join(get_filesystem(path, conf).open_range(path, 0)), path)
+
+
+def read_model_sum(conf: Configuration, folder: str) -> str:
+    """Return the SHA-256 of the state that a job ended with. Blocking. Raises StorageError, ValueError."""
+    path = f"{folder}/{RESULT_FILE}"
+    result = json.loads(b"".join(get_filesystem(path, conf).open_range(path, 0)))
+    return str(result["sha256"]) if isinstance(result, dict) else ""
 
 
 def read_curve(conf: Configuration, folder: str) -> Curve:

@@ -22,7 +22,7 @@ from yaqd.mapreduce import JobError, parse_params
 from yaqd.ml import IterativeJob, set_channel
 from yaqd.ml.driving import drive
 from yaqd.ml.loading import load_iterative
-from yaqd.ml.threads import size_pools
+from yaqd.ml.threads import one_thread
 from yaqd.proto import job_pb2
 from yaqd.proto import job_training_pb2 as pb
 
@@ -36,7 +36,9 @@ def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
     for name in attempt.spec.py_files:
         add_import_path(at.folder / name)
     if attempt.description.kind == job_pb2.TaskDescription.WORKER:
-        PartitionWorker(attempt, at, _job(attempt, at, terms)).run()
+        job = _job(attempt, at, terms)
+        with one_thread():
+            PartitionWorker(attempt, at, job).run()
         return None
     begun = at.client.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=attempt.ref), idempotent=True)
     channel = JobManagerChannel(
@@ -77,10 +79,8 @@ def _run_script(attempt: TaskAttempt, at: Workplace, terms: Training) -> None:
 
 
 def _job(attempt: TaskAttempt, at: Workplace, terms: Training) -> IterativeJob:
-    """The user's class. Thread pools get one thread: a sum must not depend on the cores of a node."""
     spec = attempt.spec
     job_class = load_iterative(spec.script, spec.class_name, before=at.shared.try_out)
-    size_pools(1)
     params = parse_params(job_class, spec.conf)
     return job_class(params, seed=terms.seed, data=terms.data, iterations=terms.iterations)
 
@@ -114,7 +114,8 @@ def _drive(
         return list(answer.partials)
 
     try:
-        state = drive(job, evaluate)
+        with one_thread():
+            state = drive(job, evaluate)
     except _Stopped:
         return
     trained = pb.TrainedRequest(attempt=attempt.ref, iteration=first + calls, state=state)

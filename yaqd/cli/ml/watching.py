@@ -124,6 +124,8 @@ def _now(view: "TrainingView") -> str:
         parts.append(f"{view.cores:g} cores")
     if view.workers:
         parts.append(f"{view.workers} workers")
+    if view.model_sha256:
+        parts.append(f"model {view.model_sha256[:16]}")
     return ", ".join(parts) or "no report yet"
 
 
@@ -191,4 +193,5 @@ def _as_dict(view: "TrainingView") -> dict[str, Any]:
         "workers": view.workers,
         "partitions": view.partitions,
         "checkpoint_iteration": view.checkpoint_iteration,
+        "model_sha256": view.model_sha256,
     }
