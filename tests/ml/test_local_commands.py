@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
+from yaqd.ml.arrays import from_bytes
 
 _PROGRAM = """
 import sys
@@ -91,6 +92,13 @@ def test_a_class_is_trained_over_its_partitions(script: Path) -> None:
     assert json.loads(run("local", script, "--json", "--data", "a,b,c", "-D", "rate=0.25").stdout) != found
 
 
+def test_the_last_state_is_handed_over_and_written(script: Path, tmp_path: Path) -> None:
+    script.write_text(_CLASS + "    def done(self, state): print('done with', state['w'])\n")
+    result = run("local", script, "--quiet", "--model", tmp_path / "model")
+    assert (result.exit_code, result.stdout) == (0, "done with 0.125\n")
+    assert from_bytes((tmp_path / "model").read_bytes())["w"] == 0.125
+
+
 def test_what_is_wrong_with_losses_is_said_once(script: Path) -> None:
     script.write_text(
         "from yaqd.ml import report\n"
@@ -130,7 +138,7 @@ def test_a_step_that_raises_is_named_with_partition_and_iteration(script: Path) 
 
 def test_bad_input_is_one_line(script: Path, tmp_path: Path) -> None:
     assert "no training script at" in failed(BAD_INPUT, "local", tmp_path / "none.py")
-    assert "is a program, which --data and --seed do not reach" in failed(BAD_INPUT, "local", script, "--seed", 3)
+    assert "is a program: --data, --seed and --model are of classes" in failed(BAD_INPUT, "local", script, "--seed", 3)
     script.write_text(_CLASS)
     assert "Train takes no ARGUMENTS" in failed(BAD_INPUT, "local", script, "--", "x")
     assert "option rate='x' is no float" in failed(BAD_INPUT, "local", script, "-D", "rate=x")
@@ -183,3 +191,18 @@ def test_a_job_that_ends_early_keeps_its_last_loss(script: Path, tmp_path: Path)
     assert json.loads(run(*words).stdout) == {"output": str(tmp_path / "c.json"), "curves": 1, "recorded": 1}
     [curve] = json.loads((tmp_path / "c.json").read_text())["curves"]
     assert curve["losses"] == [8, 4, 2, 1, 0.5, 0.25, 0.25, 0.25]
+
+
+def test_one_curve_is_drawn_with_its_prediction(script: Path, tmp_path: Path) -> None:
+    from yaqd.cli.ml.forecast import forecast
+
+    points = [(i, 1 / (i + 1) + 3) for i in range(60)]
+    found = forecast(points[:40], 10)
+    assert found is not None and found.iterations == tuple(range(39, 50))
+    assert [loss for _, loss in points[39:50]] == pytest.approx(found.losses, abs=0.001)
+    assert found.off[0] == 0 and list(found.off) == sorted(found.off) and 0 < found.off[-1] < 0.2
+    assert forecast(points[:4], 10) is None
+    assert run("local", script, "--quiet", "--curve", tmp_path / "c.jsonl").exit_code == 0
+    assert run("plot", tmp_path / "c.jsonl", "--output", tmp_path / "a.svg").exit_code == 0
+    assert "<!-- 9 of 10 predictions -->" in (tmp_path / "a.svg").read_text()
+    assert "nothing.jsonl: no such file" in failed(BAD_INPUT, "plot", "nothing.jsonl", "--output", "a.png")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yaqd.ml import Said, last_checkpoint, report, set_channel
+from yaqd.ml import Said, last_checkpoint, report, set_channel, threads
 
 
 class Kept:
@@ -91,14 +91,15 @@ def test_a_checkpoint_is_made_only_when_it_is_wanted(channel: Kept) -> None:
     assert made == [1] and last_checkpoint() == b"state"
 
 
-def test_pools_follow_the_cores(channel: Kept) -> None:
+def test_pools_follow_the_cores(channel: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     from threadpoolctl import threadpool_info, threadpool_limits
 
+    monkeypatch.setitem(threads._set, "threads", 0)  # another test's
     with threadpool_limits():  # puts back what was
-        for cores, threads in ((1.0, 1), (1.2, 2), (0.05, 1)):
+        for cores, count in ((1.0, 1), (1.2, 2), (0.05, 1)):
             channel.said = Said(cores)
             report(1, 0.5, threads="auto")
-            assert {pool["num_threads"] for pool in threadpool_info()} == {threads}
+            assert {pool["num_threads"] for pool in threadpool_info()} == {count}
 
 
 def _run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":

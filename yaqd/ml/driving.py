@@ -36,13 +36,21 @@ def call_step(job: IterativeJob, state: Any, partition: int, data: Any, iteratio
 
 
 def drive(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:
-    """Train to the job's last iteration, or until the cluster says stop; return the frame of the last state.
+    """Train to the job's last iteration, or until the cluster says stop; return the frame of the last state, once the
+    job's `done` has had it.
 
     Goes on from the last checkpoint where there is one. A job with `run` begins anew: it is for `evaluate` to answer
     again what it has answered already. TrainingError: a method of the job failed.
     """
     if job.overrides_run():
-        return _framed(job, "run", "", _call(job, "run", "", _decoding(job, evaluate)))
+        frame = _framed(job, "run", "", _call(job, "run", "", _decoding(job, evaluate)))
+    else:
+        frame = _iterated(job, evaluate)
+    _call(job, "done", "", from_bytes(frame))
+    return frame
+
+
+def _iterated(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:
     first, frame = _begin(job)
     for iteration in range(first, job.limit):
         where = f"in iteration {iteration}"

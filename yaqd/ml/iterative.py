@@ -47,7 +47,7 @@ class Partition:
 
 
 class IterativeJob:
-    """Base of data-parallel training jobs: `load`, `step`, and either `initial` and `combine`, or `run`."""
+    """Base of data-parallel training jobs: `load`, `step`, and either `initial` and `combine`, or `run`; and `done`."""
 
     #: shown by `yaq ml list`; "" = the class's name
     name: ClassVar[str] = ""
@@ -91,6 +91,10 @@ class IterativeJob:
         a job that is started again is given the same answers.
         """
         raise NotImplementedError
+
+    def done(self, state: Any) -> None:
+        """Do what is left to do with the last state, such as writing the model where it is used. Runs once, in the
+        driver; again where the driver is lost in it."""
 
     @classmethod
     def overrides_run(cls) -> bool:

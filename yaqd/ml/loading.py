@@ -13,7 +13,7 @@ from yaqd.ml.iterative import IterativeJob
 
 _BASE: Final = "IterativeJob"
 #: methods with the arguments they are called with, after self
-_ARGUMENTS: Final = {"load": 1, "step": 2, "initial": 0, "combine": 2, "run": 1}
+_ARGUMENTS: Final = {"load": 1, "step": 2, "initial": 0, "combine": 2, "run": 1, "done": 1}
 _ALWAYS: Final = ("load", "step")
 _STEPPED: Final = ("initial", "combine")
 

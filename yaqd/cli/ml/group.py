@@ -9,6 +9,7 @@ _COMMANDS = {
     "watch": Lazy("yaqd.cli.ml.watching", "watch", "Watch the losses of training jobs fall."),
     "stop": Lazy("yaqd.cli.ml.submit", "stop", "End a job after its iteration, with a checkpoint."),
     "resume": Lazy("yaqd.cli.ml.submit", "resume", "Go on with a job that has ended, from its last checkpoint."),
+    "model": Lazy("yaqd.cli.ml.model", "model", "Fetch what a class was trained to."),
     "plot": Lazy("yaqd.cli.ml.plot", "plot", "Draw losses as PNG or SVG."),
     "record": Lazy("yaqd.cli.ml.recording", "record", "Record curves for the simulator."),
 }

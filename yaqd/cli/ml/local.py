@@ -1,5 +1,6 @@
 """`yaq ml local`: a training job in this process."""
 
+import hashlib
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -34,6 +35,9 @@ _EVERY_S = 1.0
 @click.option("--data", multiple=True, metavar="PATHS", help="Files of a class's partitions, dealt round; commas.")
 @click.option("--seed", type=click.IntRange(0), default=0, metavar="N", help="For what a class draws [default: 0].")
 @click.option("--py-files", multiple=True, metavar="PATHS", help=".py or .zip files to import from, commas.")
+@click.option(
+    "--model", type=click.Path(path_type=Path), metavar="FILE", help="Write the last state, as yaqd.ml.arrays has it."
+)
 @click.option("--curve", type=click.Path(path_type=Path), metavar="FILE", help="Write each report as a JSON line.")
 @click.option("--tensorboard", type=click.Path(path_type=Path), metavar="DIR", help="Write TensorBoard's event files.")
 @quiet_option
@@ -49,6 +53,7 @@ def local(
     data: tuple[str, ...],
     seed: int,
     py_files: tuple[str, ...],
+    model: Path | None,
     curve: Path | None,
     tensorboard: Path | None,
     quiet: bool,
@@ -73,8 +78,10 @@ def local(
     is_class = is_iterative(script)
     _add_py_files(words(py_files))
     job = _class(conf, script, words(data), seed, iterations, arguments) if is_class else None
-    if not is_class and (data or seed):
-        raise CommandError(f"{script} is a program, which --data and --seed do not reach: hand it ARGUMENTS after --")
+    if not is_class and (data or seed or model):
+        raise CommandError(
+            f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"
+        )
     show = _progress(is_quiet=quiet or as_json)
     with writers(curve, tensorboard) as write, prints_aside() if as_json else nullcontext():
 
@@ -85,11 +92,13 @@ def local(
         channel = CurveKeeper(0 if is_class else iterations or 0, target=target, heard=heard, note=_note)
         began = time.monotonic()
         try:
-            digest = _train(script, arguments, job, channel)
+            frame = _train(script, arguments, job, channel)
         except TrainingError as error:
             raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
         taken_s = time.monotonic() - began
-    _tell(channel, digest, taken_s, as_json=as_json, is_quiet=quiet)
+    if frame is not None and model is not None:
+        model.write_bytes(frame)
+    _tell(channel, frame and hashlib.sha256(frame).hexdigest(), taken_s, as_json=as_json, is_quiet=quiet)
 
 
 def _class(
@@ -113,8 +122,8 @@ def _class(
     return job(parse_params(job, texts(conf)), seed=seed, data=data, iterations=iterations or 0)
 
 
-def _train(script: str, arguments: tuple[str, ...], job: "IterativeJob | None", channel: "CurveKeeper") -> str | None:
-    """The SHA-256 of the last state; None: a program has none."""
+def _train(script: str, arguments: tuple[str, ...], job: "IterativeJob | None", channel: "CurveKeeper") -> bytes | None:
+    """The frame of the last state; None: a program has none."""
     from yaqd.cli.ml.here import train_class, train_script
 
     if job is not None:
@@ -150,7 +159,7 @@ def _progress(*, is_quiet: bool) -> Any:
     return show
 
 
-def _tell(channel: "CurveKeeper", digest: str | None, taken_s: float, *, as_json: bool, is_quiet: bool) -> None:
+def _tell(channel: "CurveKeeper", digest: str | bytes | None, taken_s: float, *, as_json: bool, is_quiet: bool) -> None:
     losses = channel.losses
     last = channel.points[-1].iteration if channel.points else None
     if as_json:
