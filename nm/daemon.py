@@ -43,6 +43,7 @@ from nm.settings import NodeSettings, node_environment
 from nm.shuffle.node import NodeShuffle
 from nm.shuffle.settings import MergingSettings
 from nm.throttle.start import make_throttle
+from nm.throttle.throttle import Throttle
 from nm.throttle.words import CoresWords
 from nm.warm.client import ForkerClient
 from yaqd.config import Configuration
@@ -86,6 +87,7 @@ class NodeManager:
     async def _start_parts(self) -> None:
         settings = self.settings
         self._services = NodeServices(self._conf, settings)
+        self._throttle: Throttle | None = None
         self.registration = self._services.registration
         become_subreaper(mark_for(settings.local_dirs[0] / "NodeManager") if self._owns_process else 0)
         self._io = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
@@ -321,6 +323,8 @@ class NodeManager:
         )
 
     def _container_changed(self, container: Container) -> None:
+        if self._throttle is not None:
+            self._throttle.changed(container.id.application_id)
         if self.logs is not None:
             self.logs.container_changed(container, self.runtime.applications[container.id.application_id].acls)
         if self.proxy is not None and container.is_done:

@@ -67,6 +67,10 @@ class Bucket:
             self.is_held, self._since = True, now
         return self._next_look()
 
+    def forfeit(self) -> None:
+        """Take away the tokens that nobody was there to use."""
+        self._tokens_s = min(self._tokens_s, 0.0)
+
     def _book(self, now: float, used_s: float) -> None:
         passed, used = max(0.0, now - self._now), max(0.0, used_s - self._used_s)
         if not self.is_held and passed >= SHORT_LOOK_S:

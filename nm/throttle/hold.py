@@ -6,10 +6,15 @@ or are in its group, held or not. So nothing stays stopped. A process that has l
 
 import signal
 from collections.abc import Iterable
+from itertools import islice
+from typing import Final
 
 from nm.resources.processes import ContainerProcess
 from nm.resources.strays import Stray, signal_strays
 from nm.throttle.ledger import SeenProcess
+
+#: a signal to one takes some hundredths of a millisecond, and nothing else happens in this daemon meanwhile
+_OUTSIDE_MAX: Final = 500
 
 
 class Hold:
@@ -25,7 +30,8 @@ class Hold:
         """Stop all of them; also those that were started since, or that somebody else let go on."""
         self.is_held = True
         self._process.signal_group(signal.SIGSTOP)
-        outside = {(one.pid, one.started) for one in seen if one.may_be_held and one.group != self._process.pid}
+        found = ((one.pid, one.started) for one in seen if one.may_be_held and one.group != self._process.pid)
+        outside = set(islice(found, _OUTSIDE_MAX))
         signal_strays(outside, signal.SIGSTOP)
         self._outside |= outside
 

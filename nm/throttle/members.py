@@ -122,6 +122,8 @@ class Members:
             return
         used_s = self._charged_s()
         self.due_at = now + self.bucket.turn(now, used_s)
+        if not self._by_id:
+            self.bucket.forfeit()
         is_escaping = used_s > self._held_at_s + _AT_REST_S
         for member in self:
             if not self.bucket.is_held:

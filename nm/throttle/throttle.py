@@ -8,14 +8,16 @@ What is looked at costs the same whatever else runs on the node: nothing is done
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor as ThreadExecutor
 from functools import partial
 from typing import Final, TypeVar
 
 from nm.containers.application import Application
 from nm.containers.container import Container
-from nm.throttle.look import look, processor_clock
+from nm.throttle.ledger import SeenProcess
+from nm.throttle.look import Wanted, look, processor_clock
 from nm.throttle.members import Members
 from nm.throttle.quota import CpuQuota
 from yaqd.model import ApplicationId, ContainerId
@@ -27,8 +29,13 @@ log = logging.getLogger(__name__)
 #: between looks for processes, s, where some may have to be held, and where they are counted only
 _FIND_S: Final = 0.2
 _COUNT_S: Final = 1.0
-#: a look may take this part of the time
+#: after new ones were found, which may start others, and then twice as long each time
+_FIND_SOON_S: Final = 0.02
+#: looks take no more than this part of a processor, and those that come sooner
 _SHARE_MOST: Final = 0.02
+_SOON_SHARE_MOST: Final = 0.2
+#: what one application's turns may take of the event loop: one with thousands of processes is looked at less often
+_TURN_SHARE_MOST: Final = 0.1
 #: bounds of a ResourceManager that has not been heard of for so long do not hold any more, s
 _SILENT_S: Final = 30.0
 
@@ -59,6 +66,9 @@ class Throttle:
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._heard_at = self._loop.time()
+        #: until the next look, and for how long the last one had a processor, s
+        self._find_s = _FIND_S
+        self._took_s = 0.0
 
     # What the heartbeat says and asks ---------------------------------------------------------------------------------
 
@@ -86,6 +96,12 @@ class Throttle:
         """Note that the ResourceManager has answered: what it ordered last holds."""
         self._heard_at = self._loop.time()
 
+    def changed(self, app_id: ApplicationId) -> None:
+        """Note that a container of the application has started or ended: its processes are looked for at once."""
+        if app_id in self._listed:
+            self._find_s = _FIND_SOON_S
+            self._news.set()
+
     def totals(self) -> dict[ApplicationId, float]:
         """Return the processor time, s, that each listed application has used here since it was first listed, and what
         ran then had used before."""
@@ -104,14 +120,13 @@ class Throttle:
         try:
             while True:
                 self._news.clear()
-                began = self._loop.time()
                 try:
                     await self._find()
                 except Exception:
                     log.exception("the look for processes of applications failed")
-                took_s = self._loop.time() - began
+                await asyncio.sleep(self._took_s / _SOON_SHARE_MOST)  # whatever happens meanwhile
                 try:
-                    async with asyncio.timeout(self._pause_s(took_s)):
+                    async with asyncio.timeout(self._pause_s()):
                         await self._news.wait()
                 except TimeoutError:
                     pass
@@ -127,11 +142,13 @@ class Throttle:
         for members in self._members.values():
             members.free()
 
-    def _pause_s(self, took_s: float) -> float | None:
+    def _pause_s(self) -> float | None:
         if not self._members:
             return None
         is_bound = any(members.milli is not None for members in self._members.values())
-        return max(_FIND_S if is_bound else _COUNT_S, took_s / _SHARE_MOST)
+        if is_bound and self._find_s < _FIND_S:
+            return self._find_s
+        return max(_FIND_S if is_bound else _COUNT_S, self._took_s / _SHARE_MOST)
 
     async def _find(self) -> None:
         """Look for the processes of all that are listed, and bring them to the kernel's bound where there is one."""
@@ -146,9 +163,12 @@ class Throttle:
             members = self._members[app_id]
             members.refresh(self._running(app_id))
             wanted += [member.wanted() for member in members]
-        found = await self._in_thread(partial(look, wanted)) if wanted else {}
+        found, self._took_s = await self._in_thread(partial(_timed_look, wanted)) if wanted else ({}, 0.0)
+        self._find_s = min(2 * self._find_s, _FIND_S)
         for app_id, members in list(self._members.items()):
             new = members.looked(found)
+            if new:
+                self._find_s = _FIND_SOON_S
             if self._quota is not None:
                 await self._keep_quota(self._quota, app_id, members, [one.pid for one in new if one.may_be_held])
 
@@ -200,9 +220,11 @@ class Throttle:
         for app_id in self._listed:
             members = self._members[app_id]
             if members.bucket is not None and members.due_at <= now:
+                began = time.thread_time()
                 try:
                     members.refresh(self._running(app_id))
                     members.turn(now)
+                    members.due_at = max(members.due_at, now + (time.thread_time() - began) / _TURN_SHARE_MOST)
                 except Exception:
                     log.exception("%s is not held to its cores any more: its processes cannot be stopped", app_id)
                     members.free()
@@ -215,3 +237,9 @@ class Throttle:
         dues = [self._members[app_id].due_at for app_id in self._listed if self._members[app_id].bucket is not None]
         if dues:
             self._timer = self._loop.call_at(min(dues), self._turns)
+
+
+def _timed_look(wanted: Sequence[Wanted]) -> tuple[dict[int, list[SeenProcess]], float]:
+    """Look for their processes; returns for how long that had a processor, too, s. Blocking."""
+    began = time.thread_time()
+    return look(wanted), time.thread_time() - began

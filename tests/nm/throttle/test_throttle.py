@@ -2,6 +2,10 @@
 
 import asyncio
 import itertools
+import os
+import resource
+import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -10,6 +14,7 @@ import psutil
 import pytest
 
 from nm.daemon import NodeManager
+from nm.resources.process_scan import machine_cpu_s
 from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, launch_context
 from tests.nm.nm_faults import NodeProcess, gone, processes_of
 from tests.nm.nm_processes import is_over
@@ -232,6 +237,50 @@ async def test_an_application_that_is_gone_is_forgotten(rm: FakeResourceManager,
     seen = len(rm.heartbeats)
     await rm.until(lambda: len(rm.heartbeats) > seen + 3)
     assert said_s(rm) is None
+
+
+SHORT = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done"
+
+
+@pytest.mark.parametrize("daemons", [False, True])
+async def test_processes_that_come_and_go_between_looks_are_counted(
+    daemons: bool, rm: FakeResourceManager, start_node: StartNode, tmp_path: Path
+) -> None:
+    """By what their parents waited for, or where nobody waits as what this node has to clear away."""
+    rm.capabilities.append("cores")
+    node = await start_node(SIGNALS)
+    how = f"(setsid bash -c '{SHORT}' &)" if daemons else f"bash -c '{SHORT}'"
+    script = f"for round in {' '.join('x' * 60)}; do {how}; done; sleep 0.5; touch {tmp_path}/done; exec sleep 1000\n"
+    (tmp_path / "short.sh").write_text(script)
+    master = Master(rm, node)
+    order(rm, {APP: None})
+    await master.run(ONE, launch_context(f"exec bash {tmp_path}/short.sh"))
+    began = machine_cpu_s()
+    assert await gone(lambda: not (tmp_path / "done").exists(), 60.0)
+    seen = len(rm.heartbeats)
+    assert await gone(lambda: len(rm.heartbeats) < seen + 30)
+    said, spent = said_s(rm), machine_cpu_s() - began
+    one_s = await asyncio.to_thread(_cost_s)
+    assert said is not None and 60 * one_s * 0.6 <= said <= spent
+    await master.client.close()
+
+
+def _cost_s() -> float:
+    """Processor time of one of the short processes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(5):
+        subprocess.run(("bash", "-c", SHORT), check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 5
+
+
+async def test_what_somebody_lets_go_on_is_stopped_again(rm: FakeResourceManager, busy: NodeManager) -> None:
+    order(rm, {APP: 20})
+    assert await gone(lambda: len(stopped()) < 5)
+    for _ in range(3):
+        for pid in processes_of(ONE):
+            os.kill(pid, signal.SIGCONT)
+        assert await gone(lambda: len(stopped()) < 5)
 
 
 @pytest.mark.parametrize("with_forkers", [False, True])
