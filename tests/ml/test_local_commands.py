@@ -1,6 +1,7 @@
 """`yaq ml local`, `record` and `plot`: results, files, exit codes, and the one line that each mistake gets."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -206,3 +207,13 @@ def test_one_curve_is_drawn_with_its_prediction(script: Path, tmp_path: Path) ->
     assert run("plot", tmp_path / "c.jsonl", "--output", tmp_path / "a.svg").exit_code == 0
     assert "<!-- 9 of 10 predictions -->" in (tmp_path / "a.svg").read_text()
     assert "nothing.jsonl: no such file" in failed(BAD_INPUT, "plot", "nothing.jsonl", "--output", "a.png")
+
+
+@pytest.mark.parametrize("number", (0, 1))
+def test_the_programs_of_the_docs_learn(number: int, script: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/ml.md").read_text()
+    script.write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[number])
+    result = run("local", script, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["iteration"] == 49 and found["last_loss"] < 0.5 * found["first_loss"]

@@ -30,7 +30,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         _cores(job["cores"]),
         "-" if job["gain"] is None else f"{job['gain']:.4f}",
         "-" if normalized is None else f"{normalized:.3f}",
-        "-" if ninety_s is None else duration(1000 * ninety_s),
+        "-" if ninety_s is None else duration(ninety_s),
         job["reason"].lower().replace("_", " "),
     )
 

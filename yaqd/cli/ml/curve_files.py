@@ -55,9 +55,10 @@ def read_lines(path: Path) -> list[tuple[int, float]]:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
             point = json.loads(line)
-            if point["loss"] is not None:
-                found.append((int(point["iteration"]), float(point["loss"])))
-        except (ValueError, TypeError, LookupError):
+            iteration, loss = int(point["iteration"]), point.get("loss")
+            if loss is not None and math.isfinite(float(loss)):
+                found.append((iteration, float(loss)))
+        except (ValueError, TypeError, LookupError, AttributeError):
             raise CommandError(f"{path}: line {number} is no report: yaq ml local --curve writes such files") from None
     return found
 

@@ -20,21 +20,23 @@ _NAMES_A_COLUMN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PlottedCurve:
     """One job: iterations with losses, and with cores where they are known."""
 
     name: str
     losses: Sequence[tuple[int, float]]
     cores: Sequence[tuple[int, float]] = ()
 
-    def normalized(self) -> "Drawn":
+    def normalized(self) -> "PlottedCurve":
         """Return it with losses from 1 at the begin to 0 at the end."""
         first, last = self.losses[0][1], self.losses[-1][1]
         span = (first - last) or 1.0
-        return Drawn(self.name, [(iteration, (loss - last) / span) for iteration, loss in self.losses], self.cores)
+        return PlottedCurve(
+            self.name, [(iteration, (loss - last) / span) for iteration, loss in self.losses], self.cores
+        )
 
 
-def draw(curves: Sequence[Drawn], output: Path, *, normalized: bool) -> None:
+def draw(curves: Sequence[PlottedCurve], output: Path, *, normalized: bool) -> None:
     """Write the picture; one curve alone has its prediction, and its cores below. CommandError: no matplotlib."""
     try:
         import matplotlib
@@ -61,7 +63,7 @@ def draw(curves: Sequence[Drawn], output: Path, *, normalized: bool) -> None:
         plt.close(figure)
 
 
-def _draw_losses(axes: Any, curves: Sequence[Drawn], label: str) -> None:
+def _draw_losses(axes: Any, curves: Sequence[PlottedCurve], label: str) -> None:
     for curve in curves:
         axes.plot(*zip(*curve.losses, strict=True), label=curve.name, linewidth=1.2)
     if len(curves) == 1:
@@ -71,7 +73,7 @@ def _draw_losses(axes: Any, curves: Sequence[Drawn], label: str) -> None:
     axes.legend(fontsize=7 if len(curves) > _NAMES else 9, ncols=columns)
 
 
-def _draw_forecast(axes: Any, curve: Drawn) -> None:
+def _draw_forecast(axes: Any, curve: PlottedCurve) -> None:
     found = forecast(curve.losses, max(_AHEAD_LEAST, round(_AHEAD * len(curve.losses))))
     if found is None:
         return

@@ -13,7 +13,7 @@ from yaqd.cli.output import print_json
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from yaqd.cli.ml.drawing import Drawn
+    from yaqd.cli.ml.drawing import PlottedCurve
 
 _FORMATS = (".png", ".svg")
 #: a picture of more lines shows none
@@ -59,29 +59,29 @@ def plot(
         click.echo(str(output))
 
 
-def _read(conf: Configuration, text: str, only: Sequence[str]) -> "list[Drawn]":
+def _read(conf: Configuration, text: str, only: Sequence[str]) -> "list[PlottedCurve]":
     """A file of JSON lines has one curve."""
     from yaqd.cli.ml.curve_files import read_lines
-    from yaqd.cli.ml.drawing import Drawn
+    from yaqd.cli.ml.drawing import PlottedCurve
     from yaqd.cli.ml.record import read_curves
 
     path = Path(text)
     if not path.exists():
         return [_of_application(conf, text)]
     if path.suffix != ".json":
-        return [_with_losses(Drawn(path.stem, read_lines(path)), text)]
+        return [_with_losses(PlottedCurve(path.stem, read_lines(path)), text)]
     return [
-        Drawn(f"{curve['algorithm']} {curve.get('config', '')}".rstrip(), list(enumerate(curve["losses"])))
+        PlottedCurve(f"{curve['algorithm']} {curve.get('config', '')}".rstrip(), list(enumerate(curve["losses"])))
         for curve in read_curves(path)
         if not only or curve["algorithm"] in only
     ]
 
 
-def _of_application(conf: Configuration, text: str) -> "Drawn":
+def _of_application(conf: Configuration, text: str) -> "PlottedCurve":
     from tez_adapter.client.training_view import TrainingWatch
     from yaqd.cli.applications.known import known_application
     from yaqd.cli.client import rm_client
-    from yaqd.cli.ml.drawing import Drawn
+    from yaqd.cli.ml.drawing import PlottedCurve
 
     if "." in text or "/" in text:
         raise CommandError(f"{text}: no such file")
@@ -95,10 +95,10 @@ def _of_application(conf: Configuration, text: str) -> "Drawn":
     points = [(point.iteration, point.loss) for point in view.points if point.loss is not None]
     finite = [(iteration, loss) for iteration, loss in points if math.isfinite(loss)]
     cores = [(point.iteration, point.cores) for point in view.points]
-    return _with_losses(Drawn(f"{report.name} ({report.id})", finite, cores), text)
+    return _with_losses(PlottedCurve(f"{report.name} ({report.id})", finite, cores), text)
 
 
-def _with_losses(drawn: "Drawn", text: str) -> "Drawn":
+def _with_losses(drawn: "PlottedCurve", text: str) -> "PlottedCurve":
     if not drawn.losses:
         raise CommandError(f"{text} has no loss to draw")
     return drawn
