@@ -47,6 +47,7 @@ def commanded(command: click.Command, system: str) -> Case:
     shape: dict[str, Any] = {name: unsaid[name] for name in ("nodes", "slots", "heartbeat", "polling", "start")}
     drawn = Drawn("hive-ms", 1, Arrivals("burst"))
     (case,) = comparison("unsaid", drawn, **shape, systems=(system,)).cases
+    assert isinstance(case, Case)
     return case
 
 

@@ -10,12 +10,11 @@ from yaqd.policies.curves.drops import (
     CLASSES,
     HORIZONS,
     PREDICTORS,
-    SUBLINEAR,
-    SUPERLINEAR,
     drops_at,
     predicted_drops,
 )
 from yaqd.policies.curves.losses import LossWindows
+from yaqd.policies.curves.mix import SUBLINEAR, SUPERLINEAR
 from yaqd.policies.curves.samples import Sample
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)

@@ -28,7 +28,7 @@ def test_a_policy_is_told_what_jobs_said_and_did() -> None:
     forecasts.add(JobSpec())
     row = forecasts.add(JobSpec(2.0, 50, 8000, 3.0, 0.1, iterations=30))
     forecasts.report(row, 0, _LOSSES[:11])
-    forecasts.ran(row, 7.5)
+    forecasts.ran(np.array([row]), np.array([7.5]))
     forecasts.timed(row, 4.0, 0.2)
     forecasts.given(np.array([row]), np.array([1500]))
     forecasts.refit()

@@ -66,7 +66,7 @@ def test_jobs_that_are_equal_get_about_as_much(few: int) -> None:
 
 @given(st.lists(st.floats(0, 10), min_size=21, max_size=21), st.floats(0, 300))
 def test_the_hull_is_the_least_concave_function_above(rises: list[float], left: float) -> None:
-    drops = np.concatenate(([0.0], np.cumsum(rises)))[None]
+    drops = concave(HORIZONS[None], np.concatenate(([0.0], np.cumsum(rises)))[None])
     jobs = training_jobs(1, drops=drops, left=np.array([left]), largest=np.ones(1))
     worth = worth_of(jobs, np.ones(1), 0.5)
     ahead, found = worth.ahead[0], worth.worth[0]

@@ -53,6 +53,8 @@ def in_world(experiment: Any, world: dict[str, Any]) -> Any:
     """Returns the experiment with all its clusters changed. Raises CommandError."""
     if not world:
         return experiment
+    if any(not hasattr(case, "shape") for case in experiment.cases):
+        raise CommandError(f"{experiment.name} has no nodes that --noise, --speeds, --sizes or --fail could change")
     fewest = min(case.shape.nodes for case in experiment.cases)
     for failure in world.get("failures", ()):
         if failure.node >= fewest:

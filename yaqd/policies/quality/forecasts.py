@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from yaqd.policies.curves.drops import AUTOMATIC, HORIZONS, predicted_drops
+from yaqd.policies.curves.drops import HORIZONS, predicted_drops
 from yaqd.policies.curves.losses import WINDOW, LossWindows
+from yaqd.policies.curves.mix import AUTOMATIC
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.quality.facts import MILLI, TrainingJobs
+from yaqd.policies.quality.worth import concave
 
 #: what a job is taken for until it has reported two losses: falls fast, each change this part of the one before it
 _NEW_PART: Final = 0.8
@@ -87,9 +89,9 @@ class Forecasts:
             self._stale.add(row)
         return many
 
-    def ran(self, row: int, core_s: float) -> None:
-        """Book core-seconds that the job had, as its nodes count them."""
-        self._floats["attained_s"][row] += core_s
+    def ran(self, rows: Ints, core_s: Floats) -> None:
+        """Book core-seconds that each of the jobs had, as their nodes count them."""
+        self._floats["attained_s"][rows] += core_s
 
     def timed(self, row: int, work_s: float, fixed_s: float) -> None:
         """Note what an iteration takes: core-seconds that cores share, and seconds that none shortens."""
@@ -108,7 +110,8 @@ class Forecasts:
             rows = rows[self.windows.counts[rows] > 1]
         if rows.size:
             found = predicted_drops(self.windows.sample(rows), self._ints["kind"][rows], self._predictor)
-            self.drops[rows] = self._hinted(rows, found)
+            # a loss that will fall faster later is worth on the way what the way brings in the mean
+            self.drops[rows] = concave(np.broadcast_to(HORIZONS, found.shape), self._hinted(rows, found))
         return int(rows.size)
 
     def _hinted(self, rows: Ints, drops: Floats) -> Floats:

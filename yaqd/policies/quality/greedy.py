@@ -99,12 +99,12 @@ class _Price:
         rest = np.maximum(rates.epoch_s - rates.fixed_s[:, None] * self._ahead[:, :-1], 0.0)
         margins = self._slopes * rest**2 / (rates.epoch_s * rates.work_s[:, None])
         # segments of no width are all beyond the job's end
-        self._margins = np.where(wide > 0.0, margins, 0.0)
+        self._margins = np.ascontiguousarray(np.where(wide > 0.0, margins, 0.0).T)
         self._every = np.arange(len(base))
 
     def bought(self, price: float) -> Ints:
         """Return units by job, at least the base and at most the cap."""
-        at = (self._margins > price).sum(axis=1) - 1
+        at = (self._margins > price).sum(axis=0) - 1
         last = np.maximum(at, 0)
         rates = self._rates
         slopes = np.maximum(self._slopes[self._every, last], 1e-300)

@@ -135,7 +135,9 @@ def _filled(jobs: TrainingJobs, division: Division, worth: Worth) -> Shares:
     rates = rates_of(jobs, division.epoch_s)
     greedy = Greedy(worth, rates, division.unit / MILLI)
     floors = np.minimum(-(-jobs.floor // division.unit), np.minimum(jobs.cap // division.unit, division.units))
-    order = np.argsort(-greedy.gains(floors) / np.maximum(floors, 1), kind="stable")
+    order = np.zeros(0, dtype=np.int64)
+    if int(floors.sum()) > division.units:
+        order = np.argsort(-greedy.gains(floors) / np.maximum(floors, 1), kind="stable")
     floors, caps = _limits(jobs, division, order)
     units = greedy.fill(floors, caps, division.units - int(floors.sum()))
     return _shares(jobs, division, units, worth, Reason.GAIN, rates)

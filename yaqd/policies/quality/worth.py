@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from yaqd.policies.curves.drops import HORIZONS, drops_at
-from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.curves.samples import Floats, Ints, picked
 from yaqd.policies.quality.facts import TrainingJobs
 
 #: core-seconds of an iteration at least, so that nothing is divided by 0
@@ -34,8 +34,8 @@ class Worth:
         last = len(HORIZONS) - 1
         at = np.minimum(np.searchsorted(HORIZONS, done, side="right") - 1, last)
         if rows is None:
-            x, x2 = (np.take_along_axis(self.ahead, at + more, axis=1) for more in (0, 1))
-            y, y2 = (np.take_along_axis(self.worth, at + more, axis=1) for more in (0, 1))
+            x, x2 = (picked(self.ahead, at + more) for more in (0, 1))
+            y, y2 = (picked(self.worth, at + more) for more in (0, 1))
         else:
             x, x2 = self.ahead[rows, at], self.ahead[rows, at + 1]
             y, y2 = self.worth[rows, at], self.worth[rows, at + 1]
@@ -47,14 +47,15 @@ class Worth:
 def worth_of(jobs: TrainingJobs, scale: Floats, end: float = 0.0) -> Worth:
     """Return the worth of each job's iterations: weight * (fall / scale), and `end` more at the job's end.
 
-    The least concave function above that: a job whose loss will fall faster later, or that is near its end, is worth on
-    the way what the way brings in the mean. Nothing is worth anything beyond the end.
+    The least concave function above that: a job that is near its end is worth on the way what the way brings in the
+    mean. Nothing is worth anything beyond the end.
     """
     left = np.where(jobs.left > _NEAR_END, jobs.left, 0.0)
     last = np.where(np.isfinite(left), left, HORIZONS[-1])
     ahead = np.concatenate((np.minimum(HORIZONS, last[:, None]), last[:, None]), axis=1)
-    fall = drops_at(jobs.drops, ahead) / scale[:, None]
-    fall = concave(ahead, fall)
+    at_end = drops_at(jobs.drops, last[:, None])
+    before = ahead[:, :-1] < last[:, None]
+    fall = np.concatenate((np.where(before, jobs.drops, at_end), at_end), axis=1) / scale[:, None]
     if end > 0.0:
         fall = _with_end(ahead, fall, np.where(np.isfinite(left) & (left > 0.0), end, 0.0))
     return Worth(ahead, fall * jobs.weight[:, None])
@@ -66,10 +67,10 @@ def _with_end(ahead: Floats, fall: Floats, end: Floats) -> Floats:
     way = ahead[:, -1:] - ahead
     chord = np.where(way > 0.0, (top - fall) / np.where(way > 0.0, way, 1.0), np.inf)
     leaves = np.argmin(chord, axis=1)[:, None]
-    slope = np.take_along_axis(chord, leaves, axis=1)
+    slope = picked(chord, leaves)
     slope = np.where(np.isfinite(slope), slope, 0.0)
     straight = np.maximum(top - slope * way, fall)
-    return np.where(ahead >= np.take_along_axis(ahead, leaves, axis=1), straight, fall)
+    return np.where(ahead >= picked(ahead, leaves), straight, fall)
 
 
 def concave(ahead: Floats, values: Floats) -> Floats:

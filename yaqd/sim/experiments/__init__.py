@@ -11,6 +11,7 @@ from yaqd.sim.experiments.ordering import ESTIMATES, HEAVY_TAIL, MATRIX, ORDERIN
 from yaqd.sim.experiments.queue_length import BOUNDING, UTILIZATION
 from yaqd.sim.experiments.runner import quick, run_experiment
 from yaqd.sim.experiments.sharing import SHARES
+from yaqd.sim.experiments.slaq import SLAQ
 from yaqd.sim.experiments.structure import GRAPHS, PLACES, SIZES
 
 EXPERIMENTS: Final = {
@@ -34,6 +35,7 @@ EXPERIMENTS: Final = {
         SIZES,
         PLACES,
         LONGEST,
+        *SLAQ,
     )
 }
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from yaqd.sim.experiments.model import Case
+from yaqd.sim.experiments.training import TRAINING_NAMES
 from yaqd.sim.results import Floats, SimResult
 from yaqd.sim.workload import Workload
 
@@ -38,6 +39,7 @@ NAMES: Final = {
     "share_lasts": f"longest time that a queue's share was off by more than {SHARE_OFF_POINTS:g} points (s)",
     "unfinished": "jobs not over",
     "makespan": "until the last job is over (s)",
+    **TRAINING_NAMES,
 }
 
 

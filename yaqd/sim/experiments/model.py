@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Literal
 
 from yaqd.model.values import value
+from yaqd.sim.experiments.training import PredictionCase, TrainingCase
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workloads import Drawn
 
@@ -30,6 +31,10 @@ class Case:
     limits: tuple[int, ...] = ()
 
 
+#: what an experiment may run
+AnyCase = Case | TrainingCase | PredictionCase
+
+
 @value()
 class Measure:
     """A number read off one case; with `against`, that case's number divided by this one's (how many times less)."""
@@ -40,6 +45,10 @@ class Measure:
     #: what is divided: so many times the other case's number, and so much more
     times: float = 1.0
     plus: float = 0.0
+    #: of the means over all seeds, in place of the middle of the seeds' own numbers
+    is_of_means: bool = False
+    #: more cases to hold it against: the smallest mean of these and `against` counts; with `is_of_means`
+    or_against: tuple[str, ...] = ()
 
 
 @value()
@@ -64,9 +73,10 @@ class Row:
 @value()
 class Plot:
     """A figure. `cdf`: of job completion times; `bars`: one metric by case; `lines`: a metric over a number in the
-    cases' labels; `matrix`: a metric by two words in the labels; `shares`: each queue's part of the slots over time."""
+    cases' labels; `matrix`: a metric by two words in the labels; `shares`: each queue's part of the slots over time;
+    `course`: the mean loss over time."""
 
-    kind: Literal["cdf", "bars", "lines", "matrix", "shares"]
+    kind: Literal["cdf", "bars", "lines", "matrix", "shares", "course"]
     name: str
     title: str
     #: of `bars`, `lines` and `matrix`
@@ -87,13 +97,15 @@ class Experiment:
     title: str
     #: where the paper has it
     source: str
-    cases: tuple[Case, ...]
+    cases: tuple[AnyCase, ...]
     rows: tuple[Row, ...] = ()
     plots: tuple[Plot, ...] = ()
     seeds: int = 3
     #: metric that a searched limit makes smallest
     tuned_by: str = "sub_median"
     notes: tuple[str, ...] = ()
+    #: of the table of systems: metric, heading, digits; empty: those of a cluster that runs tasks
+    columns: tuple[tuple[str, str, int], ...] = ()
 
 
 @value()
@@ -107,5 +119,7 @@ class Run:
     metrics: dict[str, float]
     #: completion times, s: the sample behind the curves
     jct: tuple[float, ...] = ()
+    #: of training jobs: the mean loss in each window
+    course: tuple[float, ...] = ()
     #: by queue: part of the slots in each window
     shares: dict[str, tuple[float, ...]] = field(default_factory=dict)

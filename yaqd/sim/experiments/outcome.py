@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from yaqd.model.values import value
-from yaqd.sim.experiments.model import Case, Experiment, Measure, Row, Run
+from yaqd.sim.experiments.model import AnyCase, Case, Experiment, Measure, Row, Run
 from yaqd.sim.shape import NETWORK_S
 
 
 @value()
 class Outcome:
     row: Row
-    #: middle over the seeds
+    #: middle over the seeds, or of their means
     measured: float
     #: by seed
     values: tuple[float, ...]
@@ -26,7 +26,7 @@ def outcomes(experiment: Experiment, runs: Sequence[Run]) -> Iterator[Outcome]:
     for row in experiment.rows:
         values = tuple(_values(row.measure, runs))
         if values:
-            measured = middle(values)
+            measured = _of_means(row.measure, runs) if row.measure.is_of_means else middle(values)
             holds, verdict = _judge(row, measured)
             yield Outcome(row, measured, values, holds, verdict)
 
@@ -41,6 +41,19 @@ def _values(measure: Measure, runs: Sequence[Run]) -> Iterator[float]:
     for seed in ours.keys() & theirs.keys():
         held_against = measure.times * theirs[seed] + measure.plus
         yield held_against / ours[seed] if ours[seed] else math.inf
+
+
+def _of_means(measure: Measure, runs: Sequence[Run]) -> float:
+    ours = _mean_of(runs, measure.case, measure.metric)
+    if measure.against is None:
+        return ours
+    theirs = min(_mean_of(runs, label, measure.metric) for label in (measure.against, *measure.or_against))
+    return (measure.times * theirs + measure.plus) / ours if ours else math.inf
+
+
+def _mean_of(runs: Sequence[Run], label: str, metric: str) -> float:
+    found = metrics_of([run for run in runs if run.label == label], metric)
+    return float(np.mean(found)) if found else math.nan
 
 
 def _judge(row: Row, measured: float) -> tuple[bool, str]:
@@ -76,13 +89,15 @@ def conditions(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
     """List seeds, clusters and loads, each once for all cases that share it."""
     seeds = sorted({run.seed for run in runs})
     said = [f"seeds {seeds[0]}..{seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"] if seeds else []
-    return [*said, *_shared(experiment.cases, _cluster), *_shared(experiment.cases, _load)]
+    found = [*_shared(experiment.cases, _cluster), *_shared(experiment.cases, _load)]
+    return [*said, *dict.fromkeys(found)]
 
 
-def _shared(cases: Sequence[Case], say: Callable[[Case], str]) -> Iterator[str]:
+def _shared(cases: Sequence[AnyCase], say: Callable[[Case], str]) -> Iterator[str]:
     by_text: dict[str, list[str]] = {}
     for case in cases:
-        by_text.setdefault(say(case), []).append(case.label)
+        text = say(case) if isinstance(case, Case) else case.conditions
+        by_text.setdefault(text, []).append(case.label)
     for text, labels in by_text.items():
         yield text if len(by_text) == 1 else f"{text}: {'; '.join(labels)}"
 

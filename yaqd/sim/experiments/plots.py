@@ -284,10 +284,27 @@ def _shares(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     axes.legend(frameon=False, ncols=2, loc="upper right", fontsize=8)
 
 
+#: epochs of 1 s in a window of a course
+_COURSE_S: Final = 5
+
+
+def _course(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
+    """The first seed's mean loss over time."""
+    for at, (label, run) in enumerate({run.label: run for run in reversed(runs)}.items()):
+        times = (np.arange(len(run.course)) + 0.5) * _COURSE_S
+        axes.plot(times, run.course, color=_COLOURS[at % len(_COLOURS)], linestyle=_LINES[at % len(_LINES)],
+                  label=label, linewidth=1.3)  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("time (s)")
+    axes.set_ylabel(plot.axis or "mean normalized loss of the jobs there")
+    axes.legend(frameon=False, loc="upper right", fontsize=8)
+
+
 _KINDS: Final[dict[str, Callable[[Any, Plot, Sequence[Run]], None]]] = {
     "cdf": _cdf,
     "bars": _bars,
     "lines": _lines,
     "matrix": _matrix,
     "shares": _shares,
+    "course": _course,
 }

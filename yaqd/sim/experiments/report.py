@@ -27,7 +27,8 @@ def lines(experiment: Experiment, runs: Sequence[Run], *, quick: bool) -> Iterat
     if quick:
         yield "  QUICK: a small part of the experiment; the figures say only that it runs"
     yield ""
-    yield from table(("system", *(heading for _, heading, _ in COLUMNS)), _system_rows(experiment, runs))
+    columns = experiment.columns or COLUMNS
+    yield from table(("system", *(heading for _, heading, _ in columns)), _system_rows(experiment, runs))
     found = list(outcomes(experiment, runs))
     if found:
         yield ""
@@ -45,7 +46,8 @@ def _system_rows(experiment: Experiment, runs: Sequence[Run]) -> list[tuple[str,
     for case in experiment.cases:
         mine = [run for run in runs if run.label == case.label]
         if mine:
-            cells = (number(middle(metrics_of(mine, key)), digits) for key, _, digits in COLUMNS)
+            columns = experiment.columns or COLUMNS
+            cells = (number(middle(metrics_of(mine, key)), digits) for key, _, digits in columns)
             rows.append((_labelled(case.label, mine), *cells))
     return rows
 

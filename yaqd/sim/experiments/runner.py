@@ -11,8 +11,9 @@ from typing import Final
 from yaqd.model.values import value
 from yaqd.policies.guard import policy_fault
 from yaqd.sim.experiments.measures import metrics, shares
-from yaqd.sim.experiments.model import Case, Experiment, Run
+from yaqd.sim.experiments.model import AnyCase, Case, Experiment, Run
 from yaqd.sim.experiments.outcome import metrics_of, middle
+from yaqd.sim.experiments.training import PredictionCase, TrainingCase, run_prediction, run_training
 from yaqd.sim.simulation import simulate
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, draw
@@ -29,16 +30,18 @@ class PolicyFailed(Exception):
 
 def quick(experiment: Experiment) -> Experiment:
     """Return the experiment in small, for tests and for a first look."""
-    cases = tuple(
-        replace(
-            case,
-            workload=replace(case.workload, jobs=max(4, case.workload.jobs // QUICK_PART)),
-            shape=replace(case.shape, nodes=max(4, case.shape.nodes // QUICK_PART)),
-            limits=case.limits[:2],
-        )
-        for case in experiment.cases
+    return replace(experiment, cases=tuple(map(_smaller, experiment.cases)), seeds=1)
+
+
+def _smaller(case: AnyCase) -> AnyCase:
+    if not isinstance(case, Case):
+        return case.smaller(QUICK_PART)
+    return replace(
+        case,
+        workload=replace(case.workload, jobs=max(4, case.workload.jobs // QUICK_PART)),
+        shape=replace(case.shape, nodes=max(4, case.shape.nodes // QUICK_PART)),
+        limits=case.limits[:2],
     )
-    return replace(experiment, cases=cases, seeds=1)
 
 
 @value()
@@ -46,23 +49,31 @@ class _Part:
     """One simulation to be run; `at` tells the case and the candidate that it belongs to."""
 
     at: tuple[int, int]
-    case: Case
+    case: AnyCase
     seed: int
     limit: int | None
     #: instead of the drawn one
     workload: Workload | None
 
     def run(self) -> Run:
-        case = self.case
-        workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
         try:
-            return run_case(case, workload, self.seed, self.limit)
+            return self._run_any()
         except BaseException as error:  # foreign code, which may raise SystemExit too
             fault = policy_fault(error)
             if fault is None:
                 raise
             # not the exception itself: one of foreign code may not come through from a worker process
             raise PolicyFailed(f"{fault}, with {self}") from error
+
+    def _run_any(self) -> Run:
+        case = self.case
+        if isinstance(case, TrainingCase):
+            metrics_, times, course = run_training(case, self.seed)
+            return Run(case.label, self.seed, None, metrics_, times, course)
+        if isinstance(case, PredictionCase):
+            return Run(case.label, self.seed, None, run_prediction(case, self.seed))
+        workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
+        return run_case(case, workload, self.seed, self.limit)
 
     def __str__(self) -> str:
         limit = "" if self.limit is None else f", {self.limit} jobs at a time"
@@ -135,4 +146,4 @@ def run_case(case: Case, workload: Workload, seed: int, limit: int | None = None
     result = simulate(case.shape, workload, system, seed, horizon_s=horizon)
     times = tuple(float(x) for x in result.completion_times(from_start=True))
     by_queue = shares(case, result) if len(case.workload.queues) > 1 else {}
-    return Run(case.label, seed, limit, metrics(case, workload, result), times, by_queue)
+    return Run(case.label, seed, limit, metrics(case, workload, result), times, shares=by_queue)
