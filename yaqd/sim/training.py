@@ -145,7 +145,8 @@ class _Run:
         done = int(self._done[at])
         ahead = np.minimum(done + HORIZONS, ITERATIONS).astype(np.int64)
         lowest = np.minimum.accumulate(self._losses[at, done:])
-        return concave(HORIZONS[None], (self._losses[at, done] - lowest[ahead - done])[None])[0]
+        drops = self._losses[at, done] - lowest[ahead - done]
+        return np.asarray(concave(HORIZONS[None], drops[None])[0])
 
     def _advance(self, active: Ints, milli: Ints, now: float) -> Bools:
         """Run one epoch; return which jobs have ended."""

@@ -89,8 +89,8 @@ class Forecasts:
             self._stale.add(row)
         return many
 
-    def ran(self, rows: Ints, core_s: Floats) -> None:
-        """Book core-seconds that each of the jobs had, as their nodes count them."""
+    def ran(self, rows: Ints | int, core_s: Floats | float) -> None:
+        """Book core-seconds that a job, or each of several, had as the nodes count them."""
         self._floats["attained_s"][rows] += core_s
 
     def timed(self, row: int, work_s: float, fixed_s: float) -> None:

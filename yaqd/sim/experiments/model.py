@@ -63,6 +63,8 @@ class Row:
     unit: str = "x"
     #: `at-least` and `at-most`: as good as reported; `near`: within `tolerance` of it; `shown`: no claim
     sense: Literal["at-least", "at-most", "near", "shown"] = "at-least"
+    #: what is claimed, where that is not what was reported; with `at-least` and `at-most`
+    bound: float | None = None
     #: relative; what counts as reached
     tolerance: float = 0.0
     digits: int = 2

@@ -57,17 +57,18 @@ def _mean_of(runs: Sequence[Run], label: str, metric: str) -> float:
 
 
 def _judge(row: Row, measured: float) -> tuple[bool, str]:
-    if row.reported is None or row.sense == "shown":
+    bound = row.reported if row.bound is None else row.bound
+    if bound is None or row.sense == "shown":
         return True, "shown"
     if math.isnan(measured):
         return False, "not measured"
-    slack = row.tolerance * abs(row.reported)
-    off = (measured - row.reported) / abs(row.reported) if row.reported else measured
+    slack = row.tolerance * abs(bound)
+    off = (measured - bound) / abs(bound) if bound else measured
     if row.sense == "near":
-        return abs(measured - row.reported) <= slack, f"{off:+.0%} of reported"
-    is_better = measured >= row.reported - slack if row.sense == "at-least" else measured <= row.reported + slack
+        return abs(measured - bound) <= slack, f"{off:+.0%} of reported"
+    is_better = measured >= bound - slack if row.sense == "at-least" else measured <= bound + slack
     if is_better:
-        return True, "holds"
+        return True, "holds" if row.bound is None else f"holds: {row.sense.replace('-', ' ')} {row.bound:g}"
     return False, f"short by {abs(off):.0%}" if abs(off) <= 1 else f"short: {1 + off:.1f} times reported"
 
 

@@ -6,7 +6,7 @@ Settings were chosen on seeds 101 to 104; what is reported runs on seeds 1 to 6.
 from typing import Final, Literal
 
 from yaqd.sim.experiments.model import Experiment, Measure, Plot, Row
-from yaqd.sim.experiments.training import PredictionCase, TrainingCase
+from yaqd.sim.experiments.training import ALGORITHMS, PredictionCase, TrainingCase
 from yaqd.sim.training import Prediction, TrainingSystem
 from yaqd.sim.workloads.training import CONTENTION_4, CONTENTION_10, LIVE, PAPER, WIDE, TrainingDrawn
 
@@ -46,11 +46,12 @@ def _row(
     least: float | None,
     against: str = "fair",
     *,
+    reported: float | None = None,
     or_against: tuple[str, ...] = (),
 ) -> Row:
     """Return a row: so many times less than the other's, of the means over all seeds."""
     measure = Measure(metric, case, against, is_of_means=True, or_against=or_against)
-    return Row(row, what, measure, least, sense="shown" if least is None else "at-least")
+    return Row(row, what, measure, reported, sense="shown" if least is None else "at-least", bound=least)
 
 
 def _mean(
@@ -84,11 +85,11 @@ DEFAULT: Final = Experiment(
     rows=(
         _mean("valid-t90", "equal shares: time to 90 % (60 to 85 s)", "t90", "fair", 72.5, "s", within=0.1725),
         _mean("valid-t95", "equal shares: time to 95 % (85 to 115 s)", "t95", "fair", 100.0, "s", within=0.15),
-        _row("t90", "time to 90 %, finish", "t90", "finish", 1.8),
-        _row("t95", "time to 95 %, finish", "t95", "finish", 1.75),
+        _row("t90", "time to 90 %, finish", "t90", "finish", 1.8, reported=1.82),
+        _row("t95", "time to 95 %, finish", "t95", "finish", 1.75, reported=1.44),
         _row("t100", "time to iteration 100, finish", "t100", "finish", 1.1),
-        _row("t90-slaq", "time to 90 %, slaq-total", "t90", "slaq-total", 1.82),
-        _row("t95-slaq", "time to 95 %, slaq-total", "t95", "slaq-total", 1.75),
+        _row("t90-slaq", "time to 90 %, slaq-total", "t90", "slaq-total", 1.82, reported=1.82),
+        _row("t95-slaq", "time to 95 %, slaq-total", "t95", "slaq-total", 1.75, reported=1.44),
         _row("t100-slaq", "time to iteration 100, slaq-total", "t100", "slaq-total", None),
         _row("against", "time to 90 %, the best of three others / finish", "t90", "finish", 1.3, "las",
              or_against=_OTHERS[1:]),
@@ -122,7 +123,7 @@ WIDE_JOBS: Final = Experiment(
     source=_SOURCE,
     cases=tuple(_case(name, WIDE, name) for name in ("fair", "slaq-total", "finish")),
     rows=(
-        _row("mean-loss", "mean loss of the jobs there, slaq-total", "mean_loss", "slaq-total", 3.7),
+        _row("mean-loss", "mean loss of the jobs there, slaq-total", "mean_loss", "slaq-total", 3.7, reported=3.7),
         _row("loss-seconds", "integral of the loss over time, finish", "loss_s", "finish", 5.0),
         _row("wide-t90", "time to 90 %, finish", "t90", "finish", None),
         _row("wide-t100", "time to iteration 100, finish", "t100", "finish", None),
@@ -146,7 +147,7 @@ CONTENTION: Final = Experiment(
         _row(
             "contention-10s", "a job each 10 s: time to 90 % (reported 1.30)", "t90", "finish, 10 s", 1.2, "fair, 10 s"
         ),
-        _row("contention-4s", "a job each 4 s: time to 90 % (reported 1.79)", "t90", "finish, 4 s", 3.0, "fair, 4 s"),
+        _row("contention-4s", "a job each 4 s: time to 90 %", "t90", "finish, 4 s", 3.0, "fair, 4 s", reported=1.79),
         _row("contention-10s-slaq", "the same each 10 s, slaq-total", "t90", "slaq-total, 10 s", None, "fair, 10 s"),
         _row("contention-4s-slaq", "the same each 4 s, slaq-total", "t90", "slaq-total, 4 s", None, "fair, 4 s"),
     ),
@@ -176,21 +177,10 @@ NOISE: Final = Experiment(
     columns=_COLUMNS,
 )
 
-_ALGORITHMS: Final = (
-    "kmeans",
-    "logistic",
-    "svm",
-    "polynomial_svm",
-    "boosted_classes",
-    "boosted_regression",
-    "mlp",
-    "linear",
-    "lda",
-)
 
-
-def _error(row: str, what: str, metric: str, case: str, most: float | None) -> Row:
-    return Row(row, what, Measure(metric, case, is_of_means=True), most, "%", "shown" if most is None else "at-most")
+def _error(row: str, what: str, metric: str, case: str, most: float | None, reported: float | None = None) -> Row:
+    sense: Literal["at-most", "shown"] = "shown" if most is None else "at-most"
+    return Row(row, what, Measure(metric, case, is_of_means=True), reported, "%", sense, most)
 
 
 PREDICTION: Final = Experiment(
@@ -210,14 +200,14 @@ PREDICTION: Final = Experiment(
         _error("prediction", "error, of L(0) - L(100)", "error", "ours", 1.5),
         _error("prediction-worst", "error of the algorithm with the largest", "worst_error", "ours", 5.0),
         Row("prediction-ratio", "ours against repeating the last change",
-            Measure("error", "ours", "last change repeated", is_of_means=True), 1.5),
-        _error("prediction-relative", "error, of the loss itself (reported 3.5 %)", "relative_error", "ours", None),
+            Measure("error", "ours", "last change repeated", is_of_means=True), bound=1.5),
+        _error("prediction-relative", "error, of the loss itself", "relative_error", "ours", None, 3.5),
         Row("prediction-noise", "the same ratio with noise of 0.5 %",
             Measure("error", "ours, noise", "last change repeated, noise", is_of_means=True), sense="shown"),
         *(_error(f"prediction-{name}", f"{name}: error, of L(0) - L(100)", f"error_{name}", "ours", 5.0)
-          for name in _ALGORITHMS),
+          for name in ALGORITHMS),
         *(_error(f"relative-{name}", f"{name}: error, of the loss itself", f"relative_{name}", "ours", None)
-          for name in _ALGORITHMS),
+          for name in ALGORITHMS),
     ),
     plots=(Plot("bars", "error", "Error of the predicted loss, ten iterations ahead", "error"),),
     seeds=1,

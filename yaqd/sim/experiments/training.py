@@ -18,6 +18,17 @@ _WINDOW: Final = 5
 #: iterations at which the one `AHEAD` further is predicted
 PREDICTED_AT: Final = range(10, 91, 5)
 AHEAD: Final = 10
+ALGORITHMS: Final = (
+    "kmeans",
+    "logistic",
+    "svm",
+    "polynomial_svm",
+    "boosted_classes",
+    "boosted_regression",
+    "mlp",
+    "linear",
+    "lda",
+)
 TRAINING_NAMES: Final = {
     "t90": "from submission to 90 % of the loss reduction of 100 iterations, mean (s)",
     "t95": "from submission to 95 % of it, mean (s)",
@@ -29,6 +40,11 @@ TRAINING_NAMES: Final = {
     "error": f"error of the loss {AHEAD} iterations ahead, of L(0) - L({ITERATIONS}), mean (%)",
     "worst_error": "the same of the algorithm with the largest (%)",
     "relative_error": f"error of the loss {AHEAD} iterations ahead, of that loss, mean (%)",
+    **{
+        f"error_{name}": f"error of {name}'s loss {AHEAD} iterations ahead, of its whole fall (%)"
+        for name in ALGORITHMS
+    },
+    **{f"relative_{name}": f"error of {name}'s loss {AHEAD} iterations ahead, of that loss (%)" for name in ALGORITHMS},
 }
 
 
