@@ -96,8 +96,10 @@ class WaitLimited:
 
 @value()
 class NotBooked:
-    """The ResourceManager has answered what was placed, and of it these are to be placed again: by now they would wait
-    for longer than they may. Told before the nodes that came with the answer."""
+    """The ResourceManager has answered what was placed, and these of it are to be placed again.
+
+    By now they would wait for longer than they may. Told before the nodes that came with the answer.
+    """
 
     #: each with the rows that wanted it, for a scheduler that began after it was placed
     containers: tuple[tuple[ContainerId, tuple[AskRow, ...]], ...]

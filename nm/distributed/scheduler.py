@@ -1,11 +1,14 @@
 """One job's scheduler: events in, decisions out.
 
 It knows what the ResourceManager published with its last answer, what it has placed itself since (which counts at
-once), and what its master wants. Each container goes to the node with the highest affinity / load, affinity by where it
-was wanted, load by the placement strategy; nodes where it would start at once come first (Yaq, Algorithm 1). What
-no node will take - all would let it wait for ever or longer than the limit, all queues are full, or the job has as many
-tasks under way as it may - is kept until a later heartbeat. A stock ResourceManager publishes an order and no loads:
-then each node gets at most one container that was not wanted there per heartbeat, as Hadoop's proxies do.
+once), and what its master wants. Each container goes to the node with the highest affinity / load. Affinity is by where
+the container was wanted, load is by the placement strategy. Nodes where it would start at once come first (Yaq,
+Algorithm 1).
+
+What no node takes is kept until a later heartbeat. All nodes may let it wait for ever or longer than the limit, or all
+queues may be full. The job may also have as many tasks under way as it is allowed. A stock ResourceManager publishes an
+order and no loads. Then each node gets at most one container per heartbeat that was not wanted there, as Hadoop's
+proxies do.
 
 Of a master that takes what it has started for running (WaitLimited) nothing goes where the wait is not known to be
 short. What came back all the same waits nowhere for a while (yaqd.policies.queueing.lost_places).
@@ -64,7 +67,7 @@ class _Node:
         self.placed = 0
         self.waiting = 0
         #: how long they take one after the other, s. All of it counts when a node is looked for, not only the part
-        #: that a newcomer waits longer: other jobs' proxies place here meanwhile, of which this one hears late. (Ours
+        #: that a newcomer waits longer. Other jobs' proxies place here meanwhile, and this one hears of it late. (Ours
         #: was 1.22x better than Mercury in `yaq-d` so, and with the part alone 1.14x; three seeds.)
         self.added_s = 0.0
         #: when the first of those that found room here gives it back, s
@@ -132,8 +135,8 @@ class DistributedScheduler:
         self._estimates: dict[int, float] = {}
         #: nothing goes where it would wait as long, s
         self._wait_limit_s = math.inf
-        #: containers given and not known to be over, each with its priority and since when its task waits; None: of one
-        #: from before a restart that is not known
+        #: containers given and not known to be over, each with its priority and since when its task waits. None: that
+        #: is not known, as the container is from before a restart
         self.live: dict[ContainerId, tuple[int, float] | None] = {}
         self._lost_places = LostPlaces()
         #: of containers that the ResourceManager has not heard of

@@ -1,5 +1,7 @@
-"""What the scheduler decides: values, carried out by the daemon or by the simulator. What it only notes for people to
-read, about business of its own, is nobody's to carry out."""
+"""What the scheduler decides: values, carried out by the daemon or by the simulator.
+
+What it only notes for people to read, about business of its own, is nobody's to carry out.
+"""
 
 from collections import deque
 from collections.abc import Collection, Iterator
@@ -71,7 +73,8 @@ class Unreserve:
 
 @value()
 class Keep:
-    """Nobody else's opportunistic containers go to this node, until so many of the attempt's have been sent there."""
+    """Let nobody else's opportunistic containers go to this node, until so many of the attempt's have been sent
+    there."""
 
     node_id: NodeId
     attempt_id: ApplicationAttemptId

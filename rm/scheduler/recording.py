@@ -1,11 +1,11 @@
 """What a scheduler was told and what it decided, as lines of JSON that can be played again.
 
-The first line has the format, the queues and the limits that the scheduler began with; each further one the time, an
-event and the decisions that it led to (null where the event was refused). Played into a new scheduler, the events lead
-to the same decisions, or the first line where they do not is named.
+The first line has the format, the queues and the limits that the scheduler began with. Each further one has the time,
+an event and the decisions that it led to (null where the event was refused). Played into a new scheduler, the events
+lead to the same decisions, or the first line where they do not is named.
 
-A value of a class is an object with one name, the class's, and the values of its fields in their order. Only classes
-of the scheduler's own vocabulary are made when a line is read.
+A value of a class is an object with one name, the class's, and the values of its fields in their order. Only classes of
+the scheduler's own vocabulary are made when a line is read.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ def _vocabulary() -> dict[str, type[Any]]:
 
 
 def _fields(kind: type[Any]) -> tuple[str, ...] | None:
-    """The names of what a value of the class is made of; None: it is no class of values."""
+    """Return the names of what a value of the class is made of; None: it is no class of values."""
     if issubclass(kind, Enum):
         return ()
     if dataclasses.is_dataclass(kind):

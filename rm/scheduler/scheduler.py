@@ -1,9 +1,10 @@
 """The scheduler: events in, decisions out.
 
-`Scheduler.handle(event, now)` brings the `ClusterView` up to date, lets the policy pick, charges each pick to the
-view and returns the decisions. It is synchronous and knows neither clock nor wire: the ResourceManager calls it with
-the loop's time and the simulator with its own. Between two events the view has no pending ask that could be placed
-at once, except asks that wait for a preferred place or for a heartbeat after their queue's limit moved.
+`Scheduler.handle(event, now)` brings the `ClusterView` up to date, lets the policy pick, charges each pick to the view
+and returns the decisions. It is synchronous and knows neither clock nor wire: the ResourceManager calls it with the
+loop's time and the simulator with its own. Between two events the view has no pending ask that could be placed at once.
+Two kinds are excepted: asks that wait for a preferred place, and asks that wait for a heartbeat after their queue's
+limit moved.
 """
 
 from bisect import insort
@@ -183,10 +184,7 @@ class Scheduler:
         return Resource(max(least.memory_mb, min(most.memory_mb, largest.memory_mb)), max(least.vcores, vcores), extras)
 
     def parts(self, asked: Asked, size: int) -> Iterator[Asked]:
-        """Return a call with very many rows in parts, to be told one after the other.
-
-        Raises `TooManyAsks` where they may be too many together.
-        """
+        """Return a very long call in parts, told one after the other. Raises `TooManyAsks` if they may be too many."""
         gives_opportunistic = self.limits.opportunistic is not None
         attempt = self.view.attempt(asked.attempt_id)
         if attempt is not None:
@@ -341,7 +339,8 @@ class Scheduler:
                 yield from self._assigner.give_away(node, now)
 
     def _proxy_placed(self, event: ProxyPlaced, now: float) -> Iterator[Outcome]:
-        """As in Hadoop neither the node's room nor a queue's share is asked; no answer where it cannot be."""
+        """Book what a proxy placed, if that can be. As in Hadoop neither the node's room nor a queue's share is
+        asked."""
         attempt, container_id = self.view.attempt(event.container_id.attempt_id), event.container_id
         known = container_id in self.view.containers or container_id in self.opportunistic.containers
         if attempt is not None and not known and self.view.nodes.get(event.node_id) is not None:

@@ -1,14 +1,14 @@
 """Which application of a leaf queue comes first where its ordering policy is one of the job orders (srjf, lrtf, ...).
 
 Yaq, section 3.4.1: the strategies of the node queues one floor higher. An application's place in its leaf queue's lines
-is a key that is worked out when something about it changes, so deciding who is next costs what it costs in order of
-submission. Only starvation comes with time.
+is a key. The key is worked out when something about the application changes, so deciding who is next costs what it
+costs in order of submission. Only starvation comes with time.
 
-While an application wants something, the part of its queue's use that those hold who asked after it is time for which
-it was passed; in order of arrival nobody would pass it. One that was passed for longer than min(ST, ST_r x the work
-that is left), and a part of all its other time, goes first, among such ones in order of submission, until it is no
-longer so late. So each is over after its time in order of arrival, that part of it and ST, and the order keeps some of
-the queue.
+While an application wants something, those that asked after it hold a part of its queue's use. That part of the time
+counts as time for which it was passed; in order of arrival nobody would pass it. An application is starved once it was
+passed for longer than its limit: min(ST, ST_r x the work left) and a part of its other time. Starved ones go first, in
+order of submission, until they are no longer so late. So each is over after its time in order of arrival, that part of
+it and ST, and the order keeps some of the queue.
 """
 
 import math
@@ -22,8 +22,8 @@ from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.job_order import JOB_ORDERS, SHIPPED, WaitingJob
 
-#: how long a task is taken to run of whose application nothing is known, s, as long as nothing was seen of any: it only
-#: has its place among the others
+#: how long a task runs of whose application nothing is known, s, until some task was seen. It only gives the
+#: application a place among the others
 _TYPICAL_S: Final = 30.0
 #: of an attempt, for what it wants
 _ASKS_LOOKED_AT: Final = 64
@@ -62,7 +62,7 @@ def rank(jobs: Jobs, app: AppView) -> float:
 
 
 def _rank(job: Job, app: AppView, facts: JobFacts, typical_s: float | None) -> float:
-    """`typical_s`: how long a task runs of which nothing is known."""
+    """Work the place out; `typical_s`: how long a task runs of which nothing is known, s."""
     if facts.remaining_work is None:
         task_s = typical_s if typical_s is not None else _TYPICAL_S
         path_s = facts.critical_path if facts.critical_path is not None else typical_s
@@ -74,5 +74,5 @@ def _rank(job: Job, app: AppView, facts: JobFacts, typical_s: float | None) -> f
 
 
 def _waits_for_master(app: AppView) -> bool:
-    """Nothing else of the application can run before."""
+    """Tell whether nothing else of the application can run before its master."""
     return app.attempt is not None and any(ask.is_master and ask.pending for ask in app.attempt.asks)

@@ -6,8 +6,8 @@ from typing import Final
 
 #: the part of ST for which a job may be passed here: what is sent then may be passed at its node as well
 _HERE: Final = 0.75
-#: by so much of the time that it would have taken in order of arrival a job may be later than that beside: so what is
-#: starved takes five sevenths of a queue at most, and the order has the rest
+#: a job may besides be later by this part of the time that it would have taken in order of arrival. So what is starved
+#: takes five sevenths of a queue at most, and the order has the rest
 _SLACK: Final = 0.4
 
 

@@ -1,6 +1,6 @@
-"""What is left of each job, counted as its asks and containers come and go: what node queues and job orders go by.
+"""What is left of each job, counted as its asks and containers come and go. Node queues and job orders go by it.
 
-Only where queues are filled: it is begun when they are, from what there is then.
+Counting begins where queues are filled, from what there is then.
 """
 
 import math
@@ -61,12 +61,13 @@ class Job:
         self.is_starved = False
         #: when it began to want what it wants, or wanted last, scheduler's seconds
         self.asked_at = 0.0
-        #: how long it has wanted something, and the part of that in which what ran was of jobs that asked after it, s
+        #: how long it has wanted something, s
         self.waited_s = 0.0
         #: containers that nodes gave back before they started, which it has not asked for again: that is no new wait
         self.given_back = 0
+        #: the part of `waited_s` in which jobs that asked after it ran instead, s
         self.passed_s = 0.0
-        #: what is left of it in the words of the master of this attempt, and what that comes to, once worked out
+        #: what is left of it as the master of this attempt told, and what that comes to, once worked out
         self.told: tuple[StageLeft, ...] = ()
         self.told_by: ApplicationAttemptId | None = None
         self.told_facts: JobFacts | None = None
@@ -97,7 +98,7 @@ class Job:
 
 class Jobs:
     def __init__(self) -> None:
-        #: what guaranteed containers come and go is counted: something goes by it
+        #: guaranteed containers are counted as they come and go, as something goes by it
         self.are_counted = False
         self._jobs: dict[ApplicationId, Job] = {}
         self._ran = RecentMean(_REMEMBERED)

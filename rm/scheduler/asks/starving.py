@@ -78,7 +78,7 @@ class Starving:
 
 
 def _runs(attempt: AttemptView) -> tuple[int, int]:
-    """Memory and cores of what runs of it, without its master, which runs whatever the order is."""
+    """Return memory, MB, and cores of what runs of it, without its master, which runs whatever the order is."""
     app, master = attempt.app, attempt.master
     mb, cores = app.used_mb - app.sent.used_mb, app.used_cores - app.sent.used_cores
     if master is not None and app.containers:

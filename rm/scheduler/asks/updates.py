@@ -1,8 +1,8 @@
 """Changes of containers that are there: more or less resources, guaranteed or opportunistic.
 
 Giving back is done at once. What takes more than before must fit in the container's own node and in its queues, and
-waits until it does; the room is looked for there before new containers get it. One change per container waits at a
-time, a later one replaces it, as in Hadoop's ContainerUpdateContext.
+waits until it does. It is given room there before new containers are. One change per container waits at a time, and a
+later one replaces it, as in Hadoop's ContainerUpdateContext.
 """
 
 from collections.abc import Iterator
@@ -79,7 +79,8 @@ class Updates:
                     yield self._book(event, now)
 
     def _now(self, container_id: ContainerId) -> _Now | None:
-        """None for one that is over, or about to be because its application or its node is."""
+        """Return how the container is booked; None for one that is over, or about to be because its application or its
+        node is."""
         held, placed = self._view.containers.get(container_id), self._opportunistic.containers.get(container_id)
         app = self._view.applications.get(container_id.application_id)
         known = held or placed

@@ -16,7 +16,7 @@ from yaqd.model import ANY_HOST, ApplicationId
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
 
-#: racks, nodes of a host, and the least loaded of all nodes where what runs there counts, that are looked at
+#: how many racks, nodes of a host, and least loaded of all nodes (where what runs there counts) are looked at
 _COMPARED: Final = 8
 _HOSTS_LOOKED_AT: Final = 16
 
@@ -56,7 +56,7 @@ class Candidates:
             found[key] = self._find(key)
 
     def _look(self) -> None:
-        """At what the ask names; at its hosts as far as they were not looked at before."""
+        """Look at what the ask names; at its hosts as far as they were not looked at before."""
         ask, nodes, before = self._ask, self._nodes, self._found
         counts = ask.counts
         self._rows = len(counts)

@@ -1,14 +1,14 @@
 """The capacity policy: which ask gets room on which node. It reads a `ClusterView` and changes nothing, except where a
 node's next look along a long line goes on (`rm.scheduler.assign.sweep`).
 
-Two questions, two generators. `for_ask`: an ask came in, where is there room for it? (Nobody who waits could use
-that room, or it would be taken.) `for_node`: a node has room, who comes first? Queues by how much of their guarantee
-they use, as Hadoop's CapacityScheduler orders them; in a leaf queue applications by its ordering policy; in an
-application asks by priority. Each yields one pick at a time and is resumed after the owner has carried it out or
-refused it.
+Two questions, two generators. `for_ask`: an ask came in, where is there room for it? (Nobody who waits could use that
+room, or it would be taken.) `for_node`: a node has room, who comes first? Queues come by how much of their guarantee
+they use, as Hadoop's CapacityScheduler orders them. In a leaf queue applications come by its ordering policy. In an
+application asks come by priority. Each generator yields one pick at a time. It is resumed after the owner has carried
+the pick out or refused it.
 
-An ask that prefers places waits for them (delay scheduling, Zaharia et al., EuroSys 2010): as many passed offers as
-`node-locality-delay` says, never more than there are nodes, and not at all when no preferred place is in the
+An ask that prefers places waits for them (delay scheduling, Zaharia et al., EuroSys 2010). It passes up as many offers
+as `node-locality-delay` says, and never more than there are nodes. It passes up none when no preferred place is in the
 cluster.
 
 Against starvation of large containers by small ones nodes are reserved (`rm.scheduler.holds.choice`).
@@ -84,7 +84,7 @@ class CapacityPolicy:
                 yield Pick(attempt, ask, node, locality)
 
     def _places(self, view: ClusterView, ask: Ask, hosts: list[str]) -> Iterator[tuple[str, Locality]]:
-        """Where to look next, as long as something is pending."""
+        """Yield where to look next, as long as something is pending."""
         for host in hosts:
             if host in ask.counts and host != ANY_HOST and not host.startswith("/"):
                 yield host, Locality.NODE
@@ -128,7 +128,7 @@ class CapacityPolicy:
                 node.sweep.given(chosen.attempt, chosen.ask.capability)
 
     def _first(self, view: ClusterView, node: NodeView, now: float, passed: list[Ask]) -> Pick | AskHold | None:
-        """Who comes first for this node as it is now; `passed` gains the asks that were offered it and wait."""
+        """Return who comes first for this node as it is now. `passed` gains the asks that were offered it and wait."""
         reserved_max = max(1, int(len(view.nodes) * self._reserved_share))
         may_reserve = not node.is_draining and len(view.holds.reserved) < reserved_max
         if not may_reserve and (node.free_mb <= 0 or (view.calculator.counts_vcores and node.free_cores <= 0)):
@@ -169,7 +169,7 @@ class CapacityPolicy:
         return None
 
     def _has_waited(self, view: ClusterView, ask: Ask, level: Locality) -> bool:
-        """Has the ask passed enough offers to take a place of this level?"""
+        """Tell whether the ask has passed enough offers to take a place of this level."""
         missed, is_anywhere = ask.missed, level is Locality.OFF_SWITCH
         nodes, spec = len(view.nodes), view.spec
         delay = spec.node_locality_delay
@@ -290,7 +290,7 @@ def _need(
 
 
 def _soon(view: ClusterView, shares: Shares, queue: QueueView) -> dict[str, float]:
-    """By path the part of the cluster that each queue below this one will hold once what waits at nodes has started."""
+    """Return by path what part of the cluster each queue below will hold once what waits at nodes has started."""
     total, share = view.nodes.total, view.calculator.share_among
 
     def part(held: Tally) -> float:

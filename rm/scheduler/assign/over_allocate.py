@@ -1,11 +1,13 @@
 """Filling the nodes' queues: which ask sends a container to wait, and where.
 
 Two questions, as the capacity policy has them. `for_ask`: an ask found no free room, at which node does it wait least?
-The node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects). `for_node`: a
-node's queue has room, who comes next? The same order as for free room: queues by need, applications by their queue's
-policy, asks by priority. When what comes next must not wait (a master, or what has no end that is known), or not as
-long as it would have to, the queue is left to drain for it, at as many nodes as it wants containers. For a master the
-node keeps room, and it goes there before the queue has drained (`rm.scheduler.holds.choice`).
+It is the node with the best affinity divided by load (Yaq, algorithm 1; its load is the wait that it expects).
+`for_node`: a node's queue has room, who comes next? The order is that for free room: queues by need, applications by
+their queue's policy, asks by priority.
+
+What comes next may be something that must not wait: a master, or what has no end that is known. Or it must not wait as
+long as it would have to. Then the queue is left to drain for it, at as many nodes as it wants containers. For a master
+the node keeps room, and it goes there before the queue has drained (`rm.scheduler.holds.choice`).
 """
 
 import math
@@ -123,7 +125,7 @@ class OverAllocator:
         self.queues.open.enter_again(queue)
 
     def _may_keep_room(self, queue: NodeQueue) -> bool:
-        """Of a queue where nothing more may wait: masters do not."""
+        """Tell whether a master may be given room at a queue where nothing more may wait: masters do not wait."""
         node = queue.node
         may = not queue.is_silent and not node.is_draining and node.hold is None
         return may and queue.keeps_room and queue.length > 0 and bool(self.view.masters_wanted)
@@ -143,8 +145,10 @@ class OverAllocator:
             self.queues.open.enter_again(node.queue)
 
     def hold(self, attempt: AttemptView, ask: Ask, node: NodeView, now: float) -> AskHold | None:
-        """Let the queue drain for the ask, unless room comes sooner at another node. What began to drain goes on,
-        unless that is much sooner by now."""
+        """Let the queue drain for the ask, unless room comes sooner at another node.
+
+        What began to drain goes on, unless room comes much sooner elsewhere by now.
+        """
         hold, view, choice = AskHold(node, attempt, HoldKind.QUEUE, now, ask), self.view, self.policy.choice
         if self._was is None or not self._was.is_for(attempt, ask):
             return hold if choice.comes_soon(view, hold, now) else None
@@ -159,17 +163,19 @@ class OverAllocator:
         return NodeQueuePlace(queue.expected_wait(), queue.length, rule + _ROOM_GONE, estimate_s, queue.reported_at)
 
     def _leaves(self) -> Iterator[QueueView]:
-        """Leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers counted."""
+        """Yield leaf queues with somebody waiting, the furthest below its guarantee first, waiting containers
+        counted."""
         view = self.view
         if view.root.is_leaf or not view.shares.are_kept:
             return iter((view.root,))
         return leaves_by_deficit(view, view.shares, view.root, with_sent=True)
 
     def _is_in_turn(self, leaf: QueueView) -> bool:
-        """Has the leaf queue less than its part of all places, or does no other that wants something need one more?
-        Else they stay free for the others until nodes report.
+        """Tell whether the leaf queue may take one more place in the nodes' queues.
 
-        Whoever comes to where all places are free, or is the first whose end is known, would have them all otherwise.
+        It may while it has less than its part of all places, or while no other that wants something needs one more.
+        Otherwise places stay free for the others until nodes report. The first queue that asks would else take every
+        free place.
         """
         view = self.view
         if not view.shares.are_kept or leaf.waiting == view.root.waiting:
@@ -183,7 +189,7 @@ class OverAllocator:
         return 1.0 + self.queues.bounds / max(1, self.view.root.containers)
 
     def _may_send(self, leaf: QueueView, need: Resource, app: AppView) -> bool:
-        """Does it fit in what the queue may hold at most, and in its user's part of all that runs and waits?
+        """Tell whether it fits in what the queue may hold at most, and in its user's part of all that runs and waits.
 
         A maximum capacity is never passed, so that what waits counts as if it ran.
         """
@@ -203,7 +209,7 @@ class OverAllocator:
         return share <= leaf.fixed_share * reach and share <= known_limit_share(self.view, leaf) * reach
 
     def _share(self, used: Tally, sent: Tally) -> float:
-        """The part of the cluster that both are."""
+        """Return the part of the cluster that both are."""
         share, total = self.view.calculator.share_among, self.view.nodes.total
         extras = used.used_extras
         if sent.used_extras:
@@ -264,7 +270,7 @@ class _NodeQueueRoom:
 
 
 def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], bool]:
-    """The same for many nodes."""
+    """Return a test of a node for this size. It works the size out once."""
     if need.extras:
         return partial(_is_large_enough, view, need)
     mb, cores = need.memory_mb, need.vcores
@@ -276,7 +282,7 @@ def _large_enough(view: ClusterView, need: Resource) -> Callable[[NodeView], boo
 
 
 def _is_large_enough(view: ClusterView, need: Resource, node: NodeView) -> bool:
-    """Once all but masters have ended: waiting behind those alone has no end."""
+    """Tell whether the node has room once all but masters have ended: waiting behind those alone has no end."""
     return view.calculator.fits(need + node.masters, node.total)
 
 

@@ -1,13 +1,13 @@
 """A look along a line of those who wait, for one who takes a node, where many of them cannot.
 
-Who insists on other places, or has the node blacklisted, refuses it each time: a look that gave up after a number of
-refusals would meet the same ones first at each heartbeat, and nobody behind them would ever be served. So a look is
-long for those who are cheap to refuse, and where it ends before the line does, the node's next look at that line goes
-on from there (a `Sweep`): after a number of heartbeats everybody has been looked at. When something was given, the
-first in order is looked at again at the next heartbeat, so that turns stay what they are. The same goes for the asks of
-one attempt.
+An ask that insists on other places refuses the node each time, and so does an attempt that has it blacklisted. A look
+that gave up after a number of refusals would meet the same ones first at each heartbeat. Nobody behind them would ever
+be served. So a look is long for those who are cheap to refuse. Where it ends before the line does, the node's next look
+at that line goes on from there (a `Sweep`). After a number of heartbeats everybody has been looked at. When something
+was given, the next heartbeat looks at the first in order again, so that turns stay what they are. The same goes for the
+asks of one attempt.
 
-Who waits for a better place passes an offer up, and takes one after some heartbeats: a look ends after a number of
+Who waits for a better place passes an offer up, and takes one after some heartbeats. A look ends after a number of
 them, and the next one begins with them again.
 """
 
@@ -19,8 +19,8 @@ from yaqd.model import ApplicationAttemptId, Resource
 from yaqd.policies.asks.placement import Placement
 from yaqd.policies.asks.table import AskKey, following
 
-#: what a look at one attempt's asks may cost, and one along a line of at least `_ATTEMPTS_LEAST`; a refusal that is
-#: seen at a glance costs 1
+#: what a look may cost at one attempt's asks, or along a line of at least `_ATTEMPTS_LEAST`. A refusal that is seen at
+#: a glance costs 1
 COST_MAX: Final = 2048
 #: what other refusals cost, and those that take longer to find out
 CHEAP: Final = 4

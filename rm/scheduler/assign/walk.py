@@ -116,8 +116,10 @@ def _first_ask(
     look: Look,
     offers: Offers[_T],
 ) -> tuple[AskKey, _T] | None:
-    """Return what there is on the host for the attempt's first ask for which there is something. `look`: the one along
-    its line."""
+    """Return what there is on the host for the attempt's first ask for which there is something.
+
+    `look`: the one along its line.
+    """
     name, sweep, within = (attempt.id, shape), looking.sweep, Look()
     for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
         if ask.strict and host not in ask.counts and ask.is_pinned():

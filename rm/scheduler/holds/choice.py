@@ -6,16 +6,16 @@ ask in a line comes first, unless it never takes the node. An ask that may wait 
 longer, and so does one that prefers other nodes.
 
 Queues that drain. A node whose queue is filled never shows room, so that its queue drains for an ask that must not wait
-in it. What runs on one node may end in a second, on another in an hour: a node is held where room comes soonest, as
+in it. What runs on one node may end in a second, on another in an hour. So a node is held where room comes soonest, as
 far as is known.
 
 Masters. They never wait in a node's queue, and what waits there does not delay them. The node that is held for a master
-is told so: it starts nothing that waits in that room, and says what those that run leave free. The master goes there as
+is told so. It starts nothing that waits in that room, and says what those that run leave free. The master goes there as
 soon as that is enough. Room is kept until the master is known to have started, so that nothing takes it while the
 master is on its way. Where that goes wrong, as where the node registers anew, it starts beyond what is free.
 
-Opportunistic containers. `rm.scheduler.opportunistic.starved` says whose masters are given none because all queues
-are long. The node whose queue is empty first, as far as is known, is held for them.
+Opportunistic containers. `rm.scheduler.opportunistic.starved` says whose masters are given none because all queues are
+long. The node whose queue is empty first, as far as is known, is held for them.
 """
 
 import math
@@ -36,13 +36,13 @@ from yaqd.model import NodeId
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
 
-#: after so many times what an ask waits until a node is reserved for it, it has one reserved also where it may wait at
-#: nodes (it may be too large for what ends there, or the waits too long for its master), and one that it does not
-#: prefer (no node that it prefers may ever have room)
+#: times `reserve_after_s` after which an ask has a node reserved in two more cases. It may wait at nodes: but it may be
+#: too large for what ends there, or the waits too long for its master. It does not prefer the node: but no node that it
+#: prefers may ever have room
 _PATIENCE: Final = 6.0
 #: who has waited so long takes any node where something ends, s
 _PATIENCE_S: Final = 10.0
-#: times the starvation threshold for which a node is held of which nobody knows when its queue is empty
+#: times the starvation threshold for which a node is held when nobody knows when its queue is empty
 _UNKNOWN: Final = 10.0
 
 
@@ -55,7 +55,7 @@ class HoldChoice:
         reservation_s: float,
         locality: Callable[[ClusterView, AttemptView, Ask, NodeView], Locality | None],
     ) -> None:
-        """`reservation_s`: how long room is reserved on a node where nothing ends; `locality`: how near a node is to
+        """`reservation_s`: how long room is reserved on a node where nothing ends. `locality`: how near a node is to
         what an ask wants, None where it should not be taken (yet)."""
         self.reserve_after_s = reserve_after_s
         self.reservation_s = reservation_s

@@ -2,8 +2,8 @@
 
 What is known of nodes changes: a task runs on beyond its estimate, or its job turns out to be a long one. So a node is
 given up where nothing ends, and where room comes much later than elsewhere by then. Each time that happens to an
-attempt that was given nothing since, the next node is held for twice as long at least: estimates that jump let no ask
-wander for ever. A node that was reserved in vain is not reserved for the same ask again for a while.
+attempt that was given nothing since, the next node is held for twice as long at least. So estimates that jump let no
+ask wander for ever. A node that was reserved in vain is not reserved for the same ask again for a while.
 """
 
 import math
@@ -18,11 +18,11 @@ from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, OpportunisticHold
 
 GOT: Final = "the ask got its container"
-#: room that grows is kept for so many times as long at most
+#: a reservation on a node that gains room lasts this many times as long at most
 _LONGER_MAX: Final = 8
-#: a node that was reserved in vain is not reserved for the same ask for so many times as long
+#: a node that was reserved in vain is not reserved for the same ask for this many times `reservation_s`
 _LEFT_FOR: Final = 2.0
-#: so many times longer than what is as good is much later
+#: room comes much later where that takes this many times longer than what is as good
 _MUCH_LATER: Final = 2.0
 #: how long a node is held at least, s, and how often that doubles
 _HELD_AT_LEAST_S: Final = 1.0

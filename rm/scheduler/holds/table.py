@@ -1,6 +1,6 @@
 """Nodes that are held for somebody: one table of all holds, one place where a hold begins and one where it ends.
 
-A node has at most one hold of its free room and its queue (`NodeView.hold`), and at most one of what it takes of
+A node has at most one hold of its free room and its queue (`NodeView.hold`). It has at most one of what it takes of
 opportunistic containers (`NodeView.opportunistic_hold`). `rm.scheduler.holds.choice` says which node is held for whom,
 and `rm.scheduler.holds.ends` when it is given up, and why. A node that an operator drains is held for nobody.
 """

@@ -45,7 +45,7 @@ class QueuedContainers:
                 self._found_waiting(queue, container_id)
 
     def _found_waiting(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        """The container was not known to wait."""
+        """Count a container as waiting that was not known to wait."""
         held = self._charged[container_id]
         if not held.is_master:
             self.wait(queue, container_id, QueuedAtNode(held.application, held.resource, 0.0))
@@ -96,7 +96,7 @@ class QueuedContainers:
 
 
 def _beyond(node: NodeView) -> Resource:
-    """What is charged to the node beyond its size."""
+    """Return what is charged to the node beyond its size."""
     if node.free_extras:
         return (node.free * -1).floored()
     return Resource(max(0, -node.free_mb), max(0, -node.free_cores))

@@ -53,7 +53,7 @@ class NodeQueueEvents:
         }
 
     def _begin(self) -> None:
-        """From now on containers may wait; what was sent to wait is looked after also when that ends."""
+        """Let containers wait from now on. What was sent to wait is looked after also when that ends."""
         self.count_jobs()
         self._view.shares.begin()
         self._assigner.over_allocator = OverAllocator(self._view, self._assigner.policy)
@@ -78,7 +78,7 @@ class NodeQueueEvents:
         return ()
 
     def _estimated(self, event: Estimated, now: float) -> Iterator[Outcome]:
-        """What could not wait before, because nobody knew its end, may now."""
+        """Take an estimate in. What could not wait before, because nobody knew its end, may now."""
         app = self._view.applications.get(event.application_id)
         if app is None:
             return

@@ -1,14 +1,14 @@
 """What each queue has been given of the cluster, in time: a book beside what each holds.
 
-What a queue holds of nodes' queues says little of what runs for it: its containers may wait longer there than
-another's, and be reordered. Where nodes are filled beyond their size, need is therefore what a queue holds and what it
-is owed (`yaqd.policies.queueing.sharing`), both as parts of its guarantee. A container counts with its estimate when it
-is given, with how long it has run where that is longer, and with how long it ran in the end; one that goes back without
-having run, with nothing.
+What a queue holds of nodes' queues says little of what runs for it. Its containers may wait longer there than
+another's, and be reordered. So where nodes are filled beyond their size, need is what a queue holds and what it is
+owed, both as parts of its guarantee (`yaqd.policies.queueing.sharing`). A container counts with its estimate when it
+is given. Where it has run longer it counts with that, and in the end with how long it ran. One that goes back without
+having run counts with nothing.
 
-What waits at nodes is dealt out by what each queue will hold once it has started. Whose tasks are short frees slots for
-all, and whose tasks are much longer keeps every slot that it gets: of what waits its part would grow to more than its
-part of what runs.
+What waits at nodes is dealt out by what each queue will hold once it has started. A queue with short tasks frees slots
+for all. A queue whose tasks are much longer keeps every slot that it gets. Its part of what waits would grow to more
+than its part of what runs.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from yaqd.policies.queueing.sharing import DeficitCounters
 
 #: what is owed is made up for over so many seconds: about as long as it takes until what is given runs
 _OVER_S: Final = 5.0
-#: nobody is owed more than its part of so many seconds: much more would be seen as a violation when it is paid back
+#: nobody is owed more than its part of so many seconds: paying much more back would look like a violation
 _OWED_S: Final = 3.0
 #: weight of the last container in what is usual
 _NEW: Final = 0.05
@@ -63,7 +63,7 @@ class _Given:
 
 
 class _Pace:
-    """Of what a queue was given and is not over."""
+    """What a queue was given and is not over."""
 
     __slots__ = ("number", "path", "rate", "share")
 
@@ -163,7 +163,7 @@ class Shares:
         return {path: share if path in keeping else share * part for path, share in held.items()}
 
     def _pace(self, path: str) -> float:
-        """How often the queue's slots turn over in a second."""
+        """Return how often the queue's slots turn over in a second."""
         pace = self._paces.get(path)
         return max(0.0, pace.rate / pace.share) if pace is not None and pace.share > 0 else 0.0
 
@@ -216,7 +216,7 @@ class Shares:
         queue.look_at = due[0][0] if due else inf
 
     def _look(self, due: list[tuple[float, ContainerId]], now: float) -> None:
-        """At those whose time it is."""
+        """Look at those whose time it is."""
         while due and due[0][0] <= now:
             container_id = heappop(due)[1]
             given = self._given.get(container_id)
@@ -244,7 +244,7 @@ class Shares:
             self._count(given, max(0.0, now - given.since) if given.since is not None else 0.0)
 
     def _over(self, given: _Given) -> None:
-        """It ends no more."""
+        """Take it out of its queues' paces: it ends no more."""
         for pace in given.paces:
             pace.number -= 1
             if not pace.number:
@@ -256,7 +256,7 @@ class Shares:
         given.has_end = False
 
     def _count(self, given: _Given, seconds: float) -> None:
-        """It counts with so many seconds from now on."""
+        """Count it with so many seconds from now on."""
         change = (seconds - given.seconds) * given.share
         if given.has_end:
             rate = given.share / max(seconds, _SHORTEST_S)
@@ -268,7 +268,7 @@ class Shares:
             self._book(given.app, change)
 
     def _book(self, app: AppView, work: float) -> None:
-        """The application's queues were given so much more."""
+        """Book that the application's queues were given so much more."""
         if not self._counters:
             return
         for queue in app.leaf.above:
@@ -291,5 +291,5 @@ class Shares:
 
 
 def _next(at: float, now: float) -> float:
-    """When a container is looked at: neither at every report, nor so late that those that are over pile up."""
+    """Return when a container is looked at: neither at every report, nor so late that those that are over pile up."""
     return min(max(at, now + _SOONEST_S), now + _LATEST_S)

@@ -1,7 +1,7 @@
 """How many containers a node can run at once, whatever it says: as many of the smallest as it has room for.
 
-A node counts its slots itself, by what it runs. One that says too much would have a bound for its queue found from
-that, and would be sent a job's tasks to wait there as if it ran thousands.
+A node counts its slots itself, by what it runs. A count that is too high would give its queue a bound that is too high.
+A job's tasks would then be sent to wait there as if it ran thousands.
 """
 
 from rm.scheduler.view.calculators import Calculator
@@ -24,7 +24,7 @@ class Slots:
         return said if said <= most else min(said, max(most, self._charged(node)))
 
     def _charged(self, node: NodeView) -> int:
-        """What it holds within its size, which may be ones smaller than any that are given now."""
+        """Count what it holds within its size, which may be ones smaller than any that are given now."""
         count, mb, vcores = 0, 0, 0
         for resource in node.containers.values():
             mb, vcores = mb + resource.memory_mb, vcores + resource.vcores

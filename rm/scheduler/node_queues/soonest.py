@@ -1,8 +1,8 @@
 """At which nodes room comes soonest, for what must not wait in their queues.
 
-A node whose queue is filled never shows room: some node has to be held for a master, or for what has no end that is
-known. What runs on one may end in a second, on another in an hour, or never as far as anybody knows. Whoever beats
-first is no choice: at a node where nothing ends, an ask starts later than where there are no queues at all.
+A node whose queue is filled never shows room. So some node has to be held for a master, or for what has no end that is
+known. What runs on one may end in a second, on another in an hour, or never as far as anybody knows. The node that
+beats first is no choice: where nothing ends, an ask starts later than where there are no queues at all.
 """
 
 import math
@@ -108,5 +108,6 @@ def room_comes(queue: NodeQueue, *, is_held: bool) -> float:
 
 
 def _next_end(queue: NodeQueue) -> float:
-    """Until something ends there, s, roughly: a newcomer waits for one end more than others wait before it."""
+    """Estimate how soon something ends there, s, roughly: a newcomer waits for one end more than others wait before
+    it."""
     return queue.expected_wait() / (queue.length + 1)

@@ -64,12 +64,12 @@ class QueueingSpec:
     free_share: float = 0.1
     #: a node where a newcomer would wait longer is given nothing, s; None: only the bound counts
     wait_max_s: float | None = None
-    #: what has waited so long at nodes, all of them together, is not sent to wait again, s
+    #: seconds that a task may wait at nodes in all; after that it is not sent to wait again
     overdue_s: float = math.inf
-    #: how long a container may wait whose master takes what it has started for running, s; 0: not at all
+    #: seconds that a container may wait whose master takes what it has started for running; 0: not at all
     unaware_wait_s: float = math.inf
-    #: what waits longer at a node goes first there, and where containers are preempted no queue is kept below its
-    #: guarantee for longer, s
+    #: seconds after which what waits at a node goes first there. Where containers are preempted no queue is kept below
+    #: its guarantee for longer
     starve_s: float = math.inf
     #: how long a task is taken to run that nobody knows anything of, s; None: for ever
     default_estimate_s: float | None = None

@@ -1,13 +1,13 @@
 """Queues at the nodes as the ResourceManager sees them: how long each is, how long one waits there, where is room.
 
-A node with a queue may be given more than fits, up to its bound, so that a task that ends there is followed by another
+A node with a queue may be given more than fits, up to its bound. So a task that ends there is followed by another
 without a heartbeat in between (Yaq, Rasley et al., EuroSys 2016, section 3.1). What waits is charged to its node and to
-its application, so a node's free resources go below zero, but not to user and queues: their shares and limits hold for
-what is in use, and their parts of the nodes' queues are counted beside (`sent`).
+its application, so a node's free resources go below zero. It is not charged to user and queues: their shares and limits
+hold for what is in use. Their parts of the nodes' queues are counted beside (`sent`).
 
-Two counts say how many wait: the node's own as of its last report with what it was given since, and what is charged
-here beyond its size. The larger one counts, so a container that its master has not started yet is not forgotten when
-the node reports, and a node that says too little is given no more than its bound.
+Two counts say how many wait. One is the node's own as of its last report, with what it was given since. The other is
+what is charged here beyond its size. The larger one counts. So a container that its master has not started yet is not
+forgotten when the node reports. A node that says too little is given no more than its bound.
 """
 
 import math
@@ -178,7 +178,7 @@ class NodeQueues:
             self.open.enter(node.queue)
 
     def _count(self, queue: NodeQueue, event: NodeQueueReported) -> None:
-        """How many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
+        """Count how many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
         node = queue.node
         is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
         if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should
@@ -213,7 +213,7 @@ class NodeQueues:
         self._count_bound(queue, queue.bound)
 
     def _new_tuner(self, tuning: Tuning) -> BoundTuner:
-        """Most nodes begin as the one before."""
+        """Begin a tuner. Most nodes begin as the one before."""
         if self._like is None or self._like[0] is not tuning:
             self._like = tuning, tuning.begin()
         return self._like[1].another()

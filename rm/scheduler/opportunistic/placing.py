@@ -1,11 +1,13 @@
 """Opportunistic containers: placed by how long the nodes' own queues are, not by what is free.
 
-They use what guaranteed containers leave idle, so they are charged to no queue and take no node's room; the node lets
-them wait and ends them when a guaranteed container needs the place. This is the choosing side, as Hadoop's
-CentralizedOpportunisticContainerAllocator and NodeQueueLoadMonitor have it: of the few nodes with the shortest queues
-the one that has held least so far is taken. What was given since a node's last report is added to what it reported,
-so that one heartbeat interval does not pile everything on one node. Asks that no node can take now wait for their
-master's next heartbeat, and so do those that there is no time to look at: it goes on with them.
+They use what guaranteed containers leave idle, so they are charged to no queue and take no node's room. The node lets
+them wait, and ends them when a guaranteed container needs the place. This is the choosing side, as Hadoop's
+CentralizedOpportunisticContainerAllocator and NodeQueueLoadMonitor have it. Of the few nodes with the shortest queues
+it takes the one that has held least so far. What was given since a node's last report is added to what it reported. So
+one heartbeat interval does not pile everything on one node.
+
+Asks that no node can take now wait for their master's next heartbeat. So do those that there is no time to look at, and
+that heartbeat goes on with them.
 """
 
 import heapq
@@ -113,8 +115,10 @@ class Opportunistic:
         self._chosen_at = -math.inf
 
     def limit_queues(self, now: float) -> None:
-        """Work out how long queues may be, once in a while, as Hadoop does: it depends on all nodes, and each asks at
-        its heartbeats."""
+        """Work out how long queues may be, once in a while, as Hadoop does.
+
+        It depends on all nodes, and each asks at its heartbeats.
+        """
         bounds = self.limits
         if not 0.0 <= now - self._limit_at < bounds.choice_s:
             lengths = (queue.queued for queue in self.queues() if queue.opportunistic_max > 0)
@@ -284,7 +288,7 @@ class Opportunistic:
     def _find(
         self, attempt: AttemptView, ask: Ask, wait_limit_s: float, search: Search, now: float
     ) -> tuple[NodeQueue, Locality] | None:
-        """A node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
+        """Find a node for one container: on a wanted host, in a wanted rack, anywhere, as far as the ask allows."""
         spec = self._queues.spec
         open_ones: list[NodeQueue] = []
         for locality, taking in search.takers(ask, wait_limit_s, partial(self._ranked_at, now, attempt.id)):
@@ -316,7 +320,7 @@ class Opportunistic:
         return math.inf if spec is None or attempt.tolerates_waiting else spec.unaware_wait_s
 
     def _wait_limit_of(self, attempt: AttemptView, ask: Ask, now: float) -> float:
-        """The same of the ask's next container."""
+        """Return the same of the ask's next container."""
         app_id, priority = attempt.id.application_id, ask.key[0]
         return self._queues.lost_places.wait_limit(app_id, priority, ask.pending, self.wait_limit(attempt), now)
 

@@ -1,8 +1,8 @@
 """What one call of a master finds out while nodes are looked for for its opportunistic containers, and how far it goes.
 
 An attempt may want a hundred thousand containers, each somewhere else, of which no node takes any. What was found full
-is not looked at again, and after so many nodes or so many asks in vain the call is answered; the master's next one goes
-on there, so that what cannot be placed hides nothing for long.
+is not looked at again. After so many nodes or so many asks in vain the call is answered. The master's next call goes on
+there, so that what cannot be placed hides nothing for long.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator

@@ -12,7 +12,7 @@ from rm.scheduler.view.records import AttemptView
 from yaqd.model import ANY_HOST, NodeId, Resource
 from yaqd.policies.asks.table import Ask
 
-#: containers that insist on places and are told apart; of further ones no place is known
+#: asks with strict places that are kept apart; the places of further ones are not kept
 _BOUND_MAX: Final = 1000
 
 
@@ -59,7 +59,7 @@ class Want:
 
     attempt: AttemptView
     unplaced: Unplaced
-    #: when it was given something last, or wanted something first
+    #: when the attempt got its last container; before the first one, when it first asked
     since: float
     #: nodes that were held for it since then, and whose queues have not become short in time
     in_vain: set[NodeId] = field(default_factory=set)

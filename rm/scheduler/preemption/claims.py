@@ -1,12 +1,14 @@
 """Whose use may be corrected by force where nodes are filled beyond their size, and how soon.
 
 There a queue's use swings: what waits for it at nodes starts earlier or later than another's, and is reordered. What
-evens out again is left alone. So deficit counters are kept over what runs (`yaqd.policies.queueing.sharing`, as they
-were at each look): a queue has a claim only while it uses less than it is guaranteed, wants more (what waits for it at
-nodes counts as wanted) and is owed it, and only queues that are not owed anything themselves give back. Yaq's bound on
-a violation, ST (section 3.4.2), needs preemption: until a queue has been short for nearly so long it is helped as
-Hadoop helps it, a part at a time and after a grace period; then at once and whole, and what waits at nodes in its way
-goes back as well.
+evens out again is left alone. So deficit counters are kept over what runs, as it was at each look
+(`yaqd.policies.queueing.sharing`). A queue has a claim only while three things hold. It uses less than it is
+guaranteed, it wants more, and it is owed that. What waits for it at nodes counts as wanted. Only queues that are not
+owed anything themselves give back.
+
+Yaq's bound on a violation, ST (section 3.4.2), needs preemption. Until a queue has been short for nearly so long it is
+helped as in Hadoop, a part at a time and after a grace period. Then it is helped at once and whole, and what waits at
+nodes in its way goes back as well.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """Taking containers back for queues below their guarantee, as Hadoop's ProportionalCapacityPreemptionPolicy does.
 
-Every few seconds: what should each queue hold if the cluster were divided anew among those who want something, by
-their guarantees? Queues that hold more than their guarantee, and more than that, are to give up a part of the
-difference, the last containers of their last applications first and masters last. A container chosen for longer than
-the grace period is killed; until then its master knows and may hand it over, or others may end by themselves, so that
-it is no longer chosen. Nothing here changes the view, and the only memory is since when a container has been chosen.
+Every few seconds: what should each queue hold if the cluster were divided anew among those who want something, by their
+guarantees? Queues that hold more than their guarantee, and more than that, are to give up a part of the difference. The
+last containers of their last applications go first, and masters last. A container chosen for longer than the grace
+period is killed. Until then its master knows and may hand it over. Others may end by themselves meanwhile, so that it
+is no longer chosen. Nothing here changes the view, and the only memory is since when a container has been chosen.
 """
 
 from collections.abc import Callable, Container, Iterator
@@ -55,7 +55,7 @@ class _Share:
         return below, extra - below
 
     def accept(self, offered: Resource) -> Resource:
-        """Take as much of the offer as it can use; what it takes."""
+        """Take as much of the offer as it can use; return what it takes."""
         room = _least(offered, self.maximum - self.ideal, self.used + self.pending - self.ideal)
         if not self.children:
             # Nobody is to lose anything for a queue that has its guarantee.
@@ -102,7 +102,7 @@ class Preemption:
         self._forget_old(now)
 
     def _forget_old(self, now: float) -> None:
-        """Those that have long not been chosen get a new notice when they are again."""
+        """Forget those that have long not been chosen. They get a new notice when they are again."""
         for container_id in [c for c, since in self._noticed.items() if since + 2 * self.spec.wait_s < now]:
             del self._noticed[container_id]
 
@@ -126,7 +126,7 @@ class Preemption:
 def _givers(
     view: ClusterView, spec: PreemptionSpec, allowed: Resource, claims: Claims | None
 ) -> Iterator[tuple[_Share, Resource]]:
-    """Leaf queues, by path, and what to choose of each."""
+    """Yield leaf queues, by path, and what to choose of each."""
     root = _Share(view, view.root)
     root.ideal = root.guaranteed
     leaves: list[_Share] = []
@@ -166,7 +166,7 @@ def _divide_below(view: ClusterView, parent: _Share, allowed: Resource, leaves: 
 
 
 def _distribute(view: ClusterView, shares: list[_Share], left: Resource, *, by_guarantee: bool) -> Resource:
-    """Divide among those who want more than they have, the furthest below its guarantee first; what is left."""
+    """Divide among those who want more than they have, the furthest below its guarantee first; return what is left."""
     total, of = view.nodes.total, view.calculator.share
     needy = []
     for share in shares:
@@ -203,7 +203,7 @@ def _containers_of(
     budget: list[Resource],
     prefer: Callable[[_Line], _Line],
 ) -> Iterator[ContainerId]:
-    """The leaf queue's last containers, until they make up `to_get` or the budget for this time is spent."""
+    """Yield the leaf queue's last containers, until they make up `to_get` or the budget for this time is spent."""
     masters: list[tuple[ContainerId, Held]] = []
     kept_for_masters = Resource()
     apps = sorted({a.sequence: a for a in _applications(leaf, held)}.values(), key=view.order_key, reverse=True)
@@ -227,7 +227,7 @@ def _containers_of(
 
 
 def _preferred(noticed: Container[ContainerId], places: dict[NodeId, int], line: _Line) -> _Line:
-    """First those that are chosen already, then those at nodes where so many wait for them, else in the same order.
+    """Put first those that are chosen already, then those at nodes where so many wait for them. Else the order stays.
 
     A choice that changed from look to look would never be carried out.
     """
@@ -258,7 +258,7 @@ def _last_first(item: tuple[ContainerId, Held]) -> tuple[int, int]:
 
 
 def _is_wanted(view: ClusterView, to_get: Resource, held: Resource) -> bool:
-    """Has the container any of what is still to be got, of the resources that count?
+    """Tell whether the container has any of what is still to be got, of the resources that count.
 
     As Hadoop's CapacitySchedulerPreemptionUtils unless `conservative-drf` is set: one type that is short is enough.
     """
@@ -271,7 +271,7 @@ def _wanted(view: ClusterView, leaf: QueueView) -> Resource:
 
 
 def _pending(view: ClusterView, leaf: QueueView) -> Resource:
-    """What admitted applications want, as far as their users' limits let them have it."""
+    """Add up what admitted applications want, as far as their users' limits let them have it."""
     by_user: dict[str, Resource] = {}
     for attempt in leaf.attempts.values():
         if attempt.master is not None and attempt.filed_shapes:

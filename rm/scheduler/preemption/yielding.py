@@ -2,12 +2,12 @@
 
 A cluster that shrinks may be left with masters that fill it, each waiting for room that only the end of another would
 make. None of them ends by itself. A job stands still when it wants containers, holds none, and would find no room for
-any even if all but masters ended. Where the end of such a job's master would give another one what it waits for, and
-that lasts, the youngest of those masters is ended; its attempt does not count, as always when a container is preempted.
+any even if all but masters ended. The end of such a job's master may give another one what it waits for. Where that
+lasts, the youngest of those masters is ended. Its attempt does not count, as always when a container is preempted.
 
-Whoever yielded is let start again when there is room for its master beside what the other wants, when the other has
-ended or wants nothing any more, or stands still all the same: before that it would bring the other to a standstill
-again. A master that wants nothing works by itself, as far as anybody knows, and is left alone.
+Whoever yielded is let start again when there is room for its master beside what the other wants. It also starts again
+when the other has ended, wants nothing any more, or stands still all the same. Before that it would bring the other to
+a standstill again. A master that wants nothing works by itself, as far as anybody knows, and is left alone.
 """
 
 from collections.abc import Iterable, Iterator
@@ -121,7 +121,8 @@ class Room:
         return found
 
     def _has_turn(self, app: AppView) -> bool:
-        """Is its user below the limit with masters alone? As `rm.scheduler.queues.user_limits.may_take`."""
+        """Tell whether its user is below the limit with masters alone, as `rm.scheduler.queues.user_limits.may_take`
+        does."""
         view, change = self._view, self._change
         if not app.leaf.limits_users:
             return True
@@ -132,7 +133,8 @@ class Room:
 
 
 def _waiting(view: ClusterView) -> list[AttemptView]:
-    """Attempts that want something and hold nothing but their masters, the oldest first, as many as are looked at."""
+    """List attempts that want something and hold nothing but their masters, the oldest first, as many as are looked
+    at."""
     leaves = (queue for queue in view.queues.values() if queue.is_leaf and queue.waiting)
     attempts = (attempt for leaf in leaves for attempt in leaf.attempts.values() if attempt.filed_shapes)
     found = [one for one in attempts if one.id not in view.masters_wanted and not _holds(one.app)]
@@ -140,7 +142,7 @@ def _waiting(view: ClusterView) -> list[AttemptView]:
 
 
 def _holds(app: AppView) -> bool:
-    """Anything but its master?"""
+    """Tell whether it holds anything but its master."""
     attempt = app.attempt
     has_master = attempt is not None and attempt.master is not None and not attempt.master.is_zero()
     return app.containers > has_master
@@ -151,7 +153,7 @@ def _wanted(attempt: AttemptView) -> Iterator[Ask]:
 
 
 def _helpful(view: ClusterView, still: list[AttemptView]) -> tuple[_Master | None, list[AttemptView]]:
-    """The youngest master of those that stand still without which others of them would go on, and which ones."""
+    """Find the youngest master of those that stand still without which others of them would go on, and which ones."""
     if len(still) < 2:
         return None, []
     ours = {attempt.app.id: attempt for attempt in still}
@@ -171,7 +173,7 @@ def _age(attempt: AttemptView) -> tuple[int, int]:
 
 
 def _is_needed(view: ClusterView, app_id: ApplicationId, yielded: Yielded) -> bool:
-    """Would the other stand still again, and does it go on until then?"""
+    """Tell whether the other would stand still again, and goes on until then."""
     app, other = view.applications.get(app_id), view.applications.get(yielded.to)
     if app is None or other is None:
         return False
@@ -184,7 +186,7 @@ def _is_needed(view: ClusterView, app_id: ApplicationId, yielded: Yielded) -> bo
 
 
 def _is_room_for_both(view: ClusterView, app: AppView, other: AttemptView, yielded: Yielded) -> bool:
-    """Is there room for its master and for what the other wants, were it not for anything but masters?"""
+    """Tell whether there is room for its master and for what the other wants, were it not for anything but masters."""
     fits, master = view.calculator.fits, yielded.master
     nodes = (one for one in view.nodes.all() if not one.is_draining and fits(one.masters + master, one.total))
     at = (Held(node.id, master, app, is_master=True) for node in islice(nodes, _NODES_MAX))

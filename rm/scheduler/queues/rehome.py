@@ -1,7 +1,7 @@
 """An application goes to another leaf queue with all it holds, waits for and has reserved.
 
-Whether it may is the caller's question. What it holds counts for the new queue at once, even above that queue's limit:
-nothing is taken away, and nothing further is given until it fits again (as Hadoop's LeafQueue.attachContainer).
+Whether it may is the caller's question. What it holds counts for the new queue at once, even above that queue's limit.
+Nothing is taken away, and nothing further is given until it fits again (as Hadoop's LeafQueue.attachContainer).
 """
 
 from bisect import insort

@@ -121,7 +121,7 @@ class _Properties:
         return self._properties.get(PREFIX + name, default).strip() or default
 
     def acl(self, name: str, default: str) -> str:
-        """As written: a blank in front means that no user is named, only groups."""
+        """Return the list as written: a blank in front means that no user is named, only groups."""
         return self._properties.get(PREFIX + name) or default
 
     def integer(self, name: str, default: int) -> int:
@@ -142,7 +142,7 @@ class _Properties:
         return number
 
     def fraction(self, name: str, default: float) -> float:
-        """A number between 0 and 1."""
+        """Read a number between 0 and 1."""
         value = self.text(name, str(default))
         try:
             number = float(value)
@@ -153,7 +153,7 @@ class _Properties:
         return number
 
     def percent(self, name: str, default: float | None) -> float:
-        """Percent in the file, fraction here. `-1` reads as 100, as Hadoop's undefined maximum does."""
+        """Read percent in the file as a fraction here. `-1` reads as 100, as Hadoop's undefined maximum does."""
         value = self._properties.get(PREFIX + name)
         if value is None or not value.strip():
             if default is None:
@@ -171,7 +171,7 @@ class _Properties:
         return number / 100.0
 
     def inherited(self, path: str, name: str, default: float) -> float:
-        """`<path>.<name>`, else the scheduler-wide `<name>`, else the default."""
+        """Read `<path>.<name>`, else the scheduler-wide `<name>`, else the default."""
         return self.fraction(f"{path}.{name}", self.fraction(name, default))
 
 
@@ -208,7 +208,7 @@ def _parse_queue(
     parent_state: QueueState,
     budget: list[int],
 ) -> QueueSpec:
-    """One queue and, by recursion, its children. `budget` bounds the number of queues."""
+    """Read one queue and, by recursion, its children. `budget` bounds the number of queues."""
     budget[0] -= 1
     if budget[0] < 0:
         raise QueueConfigError(PREFIX + path, None, f"more than {_QUEUES_MAX} queues")
@@ -266,7 +266,7 @@ def _parse_queue(
 
 
 def _is_preemption_disabled(reader: _Properties, path: str) -> bool:
-    """As the queue says, else as its parent does."""
+    """Tell what the queue says, else what its parent does."""
     value = reader.text(f"{path}.disable_preemption", "").lower()
     if value not in ("", "true", "false"):
         raise QueueConfigError(f"{PREFIX}{path}.disable_preemption", value, "write true or false")
@@ -275,7 +275,7 @@ def _is_preemption_disabled(reader: _Properties, path: str) -> bool:
 
 
 def _maximum_applications(reader: _Properties, path: str, absolute_capacity: float) -> int:
-    """The queue's own number, else the one for every queue, else its part of the cluster's."""
+    """Return the queue's own number, else the one for every queue, else its part of the cluster's."""
     everywhere = reader.integer("maximum-applications", _APPLICATIONS_MAX)
     for_each = reader.integer("global-queue-max-application", -1)
     default = for_each if for_each >= 0 else max(1, int(everywhere * absolute_capacity))
@@ -283,7 +283,7 @@ def _maximum_applications(reader: _Properties, path: str, absolute_capacity: flo
 
 
 def _lifetimes(reader: _Properties, path: str) -> tuple[int, int]:
-    """Default and longest lifetime, s: the queue's own, else those of the queue above it."""
+    """Return default and longest lifetime, s: the queue's own, else those of the queue above it."""
     default = longest = -1
     names = path.split(".")
     for depth in range(1, len(names) + 1):

@@ -46,7 +46,7 @@ class Starting:
         return [attempt for attempt in found if attempt is not None]
 
     def _withdraw(self, attempt: AttemptView) -> Iterator[Outcome]:
-        """It was let start, and is not any more."""
+        """Let the attempt wait again that was let start."""
         view, leaf, app = self._view, attempt.app.leaf, attempt.app
         assert attempt.master is not None, f"{attempt.id} was not let start"
         view.masters_wanted.discard(attempt.id)

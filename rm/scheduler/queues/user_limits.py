@@ -1,9 +1,10 @@
 """What one user may hold of a leaf queue, as Hadoop's UsersManager computes it.
 
-A user may be given another container while it holds no more than its limit, so it may end up above it by one. The limit
-is an equal part of what the users who want something hold together and a little more, or `minimum-user-limit-percent`
-of the queue if that is more, and never more than the queue's capacity times `user-limit-factor`. Where the percentage
-is 100 only the last of these can ever bind, and it is a constant; sums over users are kept only where it is less.
+A user may be given another container while it holds no more than its limit, so it may end up above it by one. The users
+who want something share equally what they hold together and a little more. The limit is that equal part, or
+`minimum-user-limit-percent` of the queue if that is more. It is never more than the queue's capacity times
+`user-limit-factor`. Where the percentage is 100 only this last bound can ever bind, and it is a constant. Sums over
+users are kept only where the percentage is less.
 """
 
 import sys
@@ -230,7 +231,7 @@ def _larger(view: LimitedCluster, one: Resource, other: Resource) -> Resource:
 
 
 def _up(view: LimitedCluster, amount: Resource, fraction: float) -> Resource:
-    """That part of the amount, in whole steps of the smallest container."""
+    """Return that part of the amount, in whole steps of the smallest container."""
     step, cores = view.least.memory_mb, view.least.vcores
     memory = ceil(amount.memory_mb * fraction / step - _TOLERANCE) * step
     extras = _part(amount, fraction).extras if amount.extras else amount.extras

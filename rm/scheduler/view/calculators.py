@@ -1,8 +1,8 @@
 """What counts as a resource when a container is fitted to a node and a queue to its share.
 
-Hadoop has two answers and a switch, `yarn.scheduler.capacity.resource-calculator`: memory alone (its default: every
-container then reports one virtual core and cores never refuse anyone), or every resource, with the scarcest one
-deciding how large a share is (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
+Hadoop has two answers and a switch, `yarn.scheduler.capacity.resource-calculator`. Its default is memory alone: every
+container then reports one virtual core, and cores never refuse anyone. The other is every resource, and the scarcest
+one decides how large a share is (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011).
 """
 
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ class AllocationBounds:
         return Resource(amount.memory_mb, amount.vcores, extras)
 
     def _amounts(self, asked: Resource, maximum: Resource) -> Iterator[tuple[str, int, int]]:
-        """Name, what is asked, and the most of it."""
+        """Yield each type's name, what is asked, and the most of it."""
         yield "memory-mb", asked.memory_mb, maximum.memory_mb
         yield "vcores", asked.vcores, maximum.vcores
         for name in self.maximum.extras:

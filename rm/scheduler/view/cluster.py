@@ -2,9 +2,9 @@
 want.
 
 A policy reads it; only `rm.scheduler.scheduler` changes it. Every total is kept incrementally, and `validate`
-recomputes each one from scratch. A leaf queue files its waiting attempts by the size of container they wait for,
-each file in serving order: what a freed node can give is then found by looking at the heads of the files that fit,
-however many wait.
+recomputes each one from scratch. A leaf queue files its waiting attempts by the size of container they wait for, each
+file in serving order. What a freed node can give is then found by looking at the heads of the files that fit, however
+many wait.
 """
 
 import sys
@@ -163,7 +163,7 @@ class ClusterView:
         return held
 
     def _count(self, app: AppView, amount: Resource, sign: int) -> None:
-        """The application has one container more (sign 1) or less (-1)."""
+        """Count that the application has one container more (sign 1) or less (-1)."""
         if amount.extras:
             change = amount * sign
             app.book(change, sign)

@@ -25,7 +25,7 @@ def validate(view: ClusterView) -> None:
 
 
 def _sent(view: ClusterView) -> set[ContainerId]:
-    """What waits at nodes; their sums are checked."""
+    """Return what waits at nodes; its sums are checked."""
     sent: set[ContainerId] = set()
     by_leaf: dict[str, Resource] = {}
     for node_queue in view.node_queues.all():
@@ -41,7 +41,7 @@ def _sent(view: ClusterView) -> set[ContainerId]:
 
 
 def _shrunk(view: ClusterView) -> bool:
-    """A node that was made smaller under its containers may be overcommitted."""
+    """Tell whether a node was made smaller under its containers: then it may be overcommitted."""
     return any(n.free.memory_mb < 0 for n in view.nodes.all())
 
 
@@ -91,7 +91,7 @@ def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str,
 
 
 def _validate_limit(view: ClusterView, leaf: QueueView) -> None:
-    """What is remembered of the users' limit is what it comes to now."""
+    """Assert that what is remembered of the users' limit is what it comes to now."""
     limit = view.calculator.share(user_limit(view, leaf), view.nodes.total)
     assert abs(limit_share(view, leaf) - limit) < 1e-6, (leaf.path, limit_share(view, leaf), limit)
     assert least_limit_share(view, leaf) <= limit_share(view, leaf), leaf.path

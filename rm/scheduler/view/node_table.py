@@ -1,10 +1,9 @@
 """Nodes as the scheduler sees them, indexed by what they have free.
 
-The index is a grid: rows by free memory in steps of the smallest container, cells by free virtual cores, and two bit
-masks that say which of them hold a node. Finding the emptiest node with enough room reads masks, so its cost depends
-on how finely memory is cut and not on the number of nodes. (A heap by free memory was the alternative: it needs a
-walk when cores run out first.) Taking the emptiest node spreads containers, as Hadoop's heartbeat order does by
-chance.
+The index is a grid. Its rows are free memory in steps of the smallest container, its cells are free virtual cores. Two
+bit masks say which of them hold a node. Finding the emptiest node with enough room reads masks, so its cost depends on
+how finely memory is cut. The number of nodes does not matter. (A heap by free memory was the alternative: it needs a
+walk when cores run out first.) Taking the emptiest node spreads containers, as Hadoop's heartbeat order does by chance.
 """
 
 from collections import OrderedDict
@@ -27,8 +26,8 @@ class _Row:
     __slots__ = ("cells", "mask")
 
     def __init__(self) -> None:
-        #: by cores; the nodes of a cell in the order of their coming
-        #: (the first ones leave first, and a plain dict asked for its first key passes all that have left)
+        #: by cores; the nodes of a cell in the order of their coming. The first ones leave first: a plain dict asked
+        #: for its first key would pass all that have left
         self.cells: dict[int, OrderedDict[NodeView, None]] = {}
         self.mask = 0
 
@@ -120,8 +119,8 @@ class FreeIndex:
 class NodeTable:
     """All usable nodes, by id and by place (a host, a rack, `*`), with their totals.
 
-    Each container moves its node in every index, so there are no more of them than are asked: one for all nodes, and
-    one for each rack that somebody has named. A host has a node or two, which are looked at one by one.
+    Each container moves its node in every index, so there are no more of them than are asked. One is for all nodes, and
+    each rack that somebody has named has its own. A host has a node or two, which are looked at one by one.
     """
 
     def __init__(self, calculator: Calculator, step_mb: int) -> None:

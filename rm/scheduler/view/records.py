@@ -47,8 +47,8 @@ class Yielded:
 class WhoWaits:
     """Those who wait in a queue: enough to tell that nothing can be done for any of them."""
 
-    #: since when nothing was given to the one who has waited longest of all who are first in their line and have no
-    #: reservation, scheduler's seconds; inf: there is nobody
+    #: since when the longest waiting one was given nothing, scheduler's seconds; inf: there is nobody. Only those count
+    #: who are first in their line and have no reservation
     since: float
     #: the least memory, and the fewest cores, that anybody waits for
     least_mb: int
@@ -228,9 +228,9 @@ class AttemptView:
         self.filed_shapes: list[Resource] = []
         #: where room is kept for it (`rm.scheduler.holds.table`)
         self.reserved_at: NodeId | None = None
-        #: nodes that were held for it and given up since it was given something, and when the last one was,
-        #: scheduler's seconds
+        #: nodes held for it and given up since it was given something last
         self.moved = 0
+        #: when the last of them was given up, scheduler's seconds
         self.moved_at = -math.inf
 
     def gave_up(self, now: float) -> None:

@@ -40,7 +40,7 @@ def why_not_let_start(view: ClusterView, attempt: AttemptView) -> str:
 
 
 def _one_of(view: ClusterView, leaf: QueueView, user: str | None) -> str:
-    """Which has to end. Those that were let start hold nothing before a node has room for them."""
+    """Say which has to end. Those that were let start hold nothing before a node has room for them."""
     let = [one for _, one in sorted(leaf.attempts.items()) if one.master is not None and user in (None, one.app.user)]
     waiting = [one for one in let if one.id in view.masters_wanted]
     if not waiting:

@@ -49,17 +49,18 @@ class WhyWaiting:
     reason: str
     #: applications of its queue that are served before it, for a container of this size
     ahead: int
-    #: seconds that a container would wait at the node where it waits least, of those that were heard of lately; None:
-    #: it waits at none, or for ever
+    #: the shortest wait of a container at any node that was heard of lately, s; None: it waits at none, or for ever
     shortest_wait_s: float | None
     #: when that node said so, scheduler's seconds
     said_at: float | None = None
 
 
 class Reasons:
-    """Why the asks of one attempt wait at one moment: what looks at every node is gone through once for those of one
-    size, of which there may be thousands. Of nodes that said how long their queues are before `heard_since` alone
-    (scheduler's seconds) nothing is expected."""
+    """Why the asks of one attempt wait at one moment.
+
+    What looks at every node is gone through once for all asks of one size, as there may be thousands of them. Nodes
+    whose last report of their queues is older than `heard_since` (scheduler's seconds) are expected to take nothing.
+    """
 
     def __init__(self, view: ClusterView, attempt: AttemptView, heard_since: float = -math.inf) -> None:
         self._view = view
@@ -117,7 +118,7 @@ class Reasons:
         return _at_queues(queues, self._heard, self._attempt)
 
     def _shortest(self, shape: Resource) -> tuple[float, float | None]:
-        """How long it would wait where it waits least, s, and when that node said so."""
+        """Return how long it would wait where it waits least, s, and when that node said so."""
         if shape not in self._best:
             fits, accepts = self._view.calculator.fits, self._attempt.accepts
             takes = (q for q in self._heard if fits(shape, q.node.total) and accepts(q.node))
@@ -160,7 +161,7 @@ class NoNodeTakes:
         return WhyWaiting(reason, 0, self._shortest)
 
     def _all_full(self, shape: Resource) -> str | None:
-        """None: some node would take it."""
+        """Say why no node would take it; None: some node would."""
         if shape not in self._full:
             known, wait_limit_s = self._known, self._wait_limit_s
             self._full[shape] = None
@@ -178,7 +179,7 @@ class NoNodeTakes:
 
 
 def _before(attempt: AttemptView, ask: Ask) -> list[OrderKey]:
-    """The places of those of its leaf queue that are served before it, for a container of this size."""
+    """Return the places of those of its leaf queue that are served before it, for a container of this size."""
     leaf = attempt.app.leaf
     if attempt.filed_at is None:
         return []
@@ -187,7 +188,7 @@ def _before(attempt: AttemptView, ask: Ask) -> list[OrderKey]:
 
 
 def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
-    """None: nothing but that no node has room."""
+    """Say what is in its way; None: nothing but that no node has room."""
     leaf, shape, fits = attempt.app.leaf, ask.capability, view.calculator.fits
     if not view.nodes.total.memory_mb:
         return NO_NODES
@@ -216,7 +217,7 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
 
 
 def _larger_than_a_queue(view: ClusterView, leaf: QueueView, shape: Resource) -> str | None:
-    """Of several queues the highest: more for those below it would change nothing."""
+    """Say which queue can never hold it. Of several it is the highest: more for those below it would change nothing."""
     for queue in reversed(list(leaf.upwards())):
         if queue.limit is not None and not view.calculator.fits(shape, queue.limit):
             return (
@@ -234,7 +235,10 @@ def own_master_alone(view: ClusterView, attempt: AttemptView) -> str | None:
 
 
 def _own_master(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
-    """None: were nothing else there, some node would have room for it beside its own application master."""
+    """Say how its own master leaves no room on any node.
+
+    None: were nothing else there, some node would have room for it beside its own application master.
+    """
     shape, fits, found = ask.capability, view.calculator.fits, None
     for node in view.nodes.all():
         if not fits(shape, node.total) or not attempt.accepts(node):
@@ -248,7 +252,10 @@ def _own_master(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
 
 
 def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None:
-    """None: beside the masters that run there is room for it on a node, or would be once other things have ended."""
+    """Say how masters leave no room for it on any node.
+
+    None: beside the masters that run there is room for it on a node, or would be once other things have ended.
+    """
     shape, fits = ask.capability, view.calculator.fits
     number, held, total = 0, Resource(), Resource()
     for node in view.nodes.all():
@@ -269,7 +276,7 @@ def _masters_everywhere(view: ClusterView, attempt: AttemptView, ask: Ask) -> st
 
 
 def _never_waits(queues: NodeQueues, attempt: AttemptView, ask: Ask) -> str | None:
-    """Why it is not sent to wait at any node; empty where none ever is, None where it may."""
+    """Say why it is not sent to wait at any node; empty where none ever is, None where it may."""
     why = queues.why_not_wait(attempt, ask)
     return None if why is None else _NO_WAIT[why].format(leaf=attempt.app.leaf.path)
 
@@ -284,7 +291,7 @@ def _ahead(leaf: QueueView, before: list[OrderKey]) -> list[str]:
 
 
 def _held(view: ClusterView, attempt: AttemptView, ask: Ask) -> list[str]:
-    """Nodes that are held for it, and what that does, a sentence for each kind."""
+    """Say which nodes are held for it, and what that does, a sentence for each kind."""
     found = []
     for kind, what in _HELD.items():
         nodes = [hold.node for hold in view.holds.of(attempt, ask) if hold.kind is kind]
@@ -295,7 +302,7 @@ def _held(view: ClusterView, attempt: AttemptView, ask: Ask) -> list[str]:
 
 
 def _when(queue: NodeQueue) -> str:
-    """As a node says it that keeps the room itself."""
+    """Say when room comes, as a node says it that keeps the room itself."""
     if queue.room is None or queue.room_s is None:
         return ""
     if not math.isfinite(queue.room_s):
@@ -304,7 +311,7 @@ def _when(queue: NodeQueue) -> str:
 
 
 def _silent(queues: NodeQueues, heard_since: float) -> list[str]:
-    """Nodes that look as full as they were when they were last heard of."""
+    """Say how many nodes look as full as they were when they were last heard of."""
     known = [q.reported_at for q in queues.all() if q.reported_at is not None]
     silent = sum(1 for at in known if at < heard_since)
     return [f"{silent} of {len(known)} nodes have not been heard of lately"] if silent else []
@@ -315,7 +322,7 @@ def _of_which(closed: int) -> str:
 
 
 def _places(view: ClusterView, ask: Ask) -> list[str]:
-    """Where it would rather be, or has to be."""
+    """Say where it would rather be, or has to be."""
     found = (
         ["its placement constraint has to hold, so that no node is held for it"] if ask.placement is not None else []
     )
@@ -328,7 +335,7 @@ def _places(view: ClusterView, ask: Ask) -> list[str]:
 
 
 def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:
-    """Why no queue of those that were heard of takes it."""
+    """Say why no queue of those that were heard of takes it."""
     wait_max_s = queues.spec.wait_max_s if queues.spec is not None else None
     why = Counter(queue.no_room(wait_max_s) for queue in heard)
     closed = sum(1 for queue in heard if not queue.bound)
