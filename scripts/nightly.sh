@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for every commit: all stock programs, new random cases, faults, damaged messages, small benchmarks.
+# What takes too long for every commit: coverage, all stock programs, new random cases, faults, damaged messages,
+# small benchmarks.
 #   scripts/nightly.sh [SEED]     SEED: a number, by default the day's
 # Takes hours on two cores. Exit code 0: every part passed. Each part's output is in $YAQD_NIGHTLY, by default
 # ./nightly-SEED.
@@ -18,6 +19,10 @@ part() {
   printf '%-28s %s in %d s\n' "$name" "$ended" $((SECONDS - began))
 }
 
+rooms=(--cov=yaqd --cov=rm --cov=nm --cov=riffle_merger --cov=tez_adapter)
+part coverage "$venv/bin/python" -m pytest -n 2 --dist loadfile -m "not slow and not interop and not full" \
+  "${rooms[@]}" --cov-report=term:skip-covered
+grep '^TOTAL' "$out/coverage.txt" || true
 part interop scripts/interop.sh --full
 part differential scripts/differential.sh --seed "$seed" --cases 400
 part differential-stock-daemons scripts/differential.sh --stock-daemons --seed "$seed" --cases 20
