@@ -86,6 +86,12 @@ class Curve:
         span = self.first_loss - self.least_loss
         return min(1.0, max(0.0, (self.last.loss - self.least_loss) / span)) if span > 0 else 1.0
 
+    def copy(self) -> "Curve":
+        """Return the curve as it is now, for another thread."""
+        other = Curve()
+        other.__dict__.update(self.__dict__, points=list(self.points))
+        return other
+
     def lines(self) -> Iterator[str]:
         """JSON, a line for each point, the latest report last."""
         for point in self.points:

@@ -21,7 +21,7 @@ from yaqd.config import Configuration
 from yaqd.ipc.tasks import TaskSet
 from yaqd.storage import StorageError, get_filesystem
 from yaqd.storage.checkpoints import Checkpoint, CheckpointFolder
-from yaqd.storage.paths import parent_of
+from yaqd.storage.paths import name_of, parent_of
 
 log = logging.getLogger(__name__)
 
@@ -176,15 +176,25 @@ class Keeper:
             if saved is not None and saved.iteration > self.iteration:
                 self._checkpoints(self.folder).save(saved.checkpoint())
                 self.iteration = saved.iteration
-            if curve.last is not None:
-                self._write(CURVE_FILE, curve.dump())
             if model is not None:
                 iteration = 0 if curve.last is None else curve.last.iteration
                 self._write(MODEL_FILE, b"".join(Checkpoint(iteration, [model]).dump()))
                 result = {"iteration": iteration, "sha256": hashlib.sha256(model).hexdigest(), "bytes": len(model)}
                 self._write(RESULT_FILE, json.dumps(result).encode())
+            self._write(CURVE_FILE, curve.dump())  # the last: with it the job has ended
+            self._tidy()
         except StorageError as error:
             log.warning("not all that the job leaves is written: %s", error)
+
+    def _tidy(self) -> None:
+        """Remove what the user's oldest jobs have left, of those that have ended."""
+        above = parent_of(self.folder)
+        files = get_filesystem(above, self._conf)
+        folders = [entry.path for entry in files.list(above) if entry.is_dir]
+        ended = [path for path in folders if path != self.folder and files.exists(f"{path}/{CURVE_FILE}")]
+        ended.sort(key=_age)
+        for path in ended[: max(0, len(ended) + 1 - self._settings.kept_jobs)]:
+            files.delete(path, recursive=True)
 
     def _write(self, name: str, data: bytes) -> None:
         writer = get_filesystem(self.folder, self._conf).create(f"{self.folder}/{name}", overwrite=True)
@@ -194,6 +204,11 @@ class Keeper:
             writer.abort()
             raise
         writer.close()
+
+
+def _age(path: str) -> tuple[int, ...]:
+    """Of a job's folder, by the numbers in its name."""
+    return tuple(int(part) for part in name_of(path).split("_") if part.isdigit())
 
 
 def read_model(conf: Configuration, folder: str) -> Checkpoint:

@@ -62,6 +62,7 @@ class TrainingService:
         #: what the program's own checkpoint gave last, and after which iteration
         self._program: tuple[int, bytes] | None = None
         self._model: bytes | None = None
+        self._model_sum = ""
         self._is_stopped = False
         self._started_ms = int(time.time() * 1000)
         self._reports = self._dropped = 0
@@ -168,8 +169,8 @@ class TrainingService:
 
     def _trained(self, request: pb.TrainedRequest) -> pb.TrainedResponse:
         self._check(request.attempt, DRIVER)
-        self._model = request.state
-        log.info("trained, %d bytes with the SHA-256 %s", len(request.state), self._sha256())
+        self._model, self._model_sum = request.state, hashlib.sha256(request.state).hexdigest()
+        log.info("trained, %d bytes with the SHA-256 %s", len(request.state), self._model_sum)
         return pb.TrainedResponse()
 
     def _check(self, ref: job_pb2.AttemptRef, vertex: int) -> AttemptId:
@@ -185,12 +186,12 @@ class TrainingService:
     def _saved(self) -> Saved | None:
         """None: there is nothing to go on from."""
         if self._program is not None:
-            return Saved(*self._program, self._curve)
+            return Saved(*self._program, self._curve.copy())
         evaluations = None if self._steps is None else self._steps.evaluations
         if evaluations is None or not evaluations.known:
             return None
         iteration = 0 if self._curve.last is None else self._curve.last.iteration
-        return Saved(iteration, None, self._curve, list(evaluations.known))
+        return Saved(iteration, None, self._curve.copy(), list(evaluations.known))
 
     def _save(self) -> None:
         saved = self._saved()
@@ -236,6 +237,8 @@ class TrainingService:
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
         self.reports.registered(response)
+        if not self.reports.is_understood:
+            self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")
         self._cores_changed()
 
     def hear(self, response: service.AllocateResponse) -> None:
@@ -292,7 +295,7 @@ class TrainingService:
             workers_wanted=self._wanted() if self._terms.partitions else 0,
             partitions=self._terms.partitions,
             checkpoint_iteration=self._keeper.iteration,
-            state_sha256=self._sha256(),
+            state_sha256=self._model_sum,
             curve_version=curve.version,
             cpu_ms_per_iteration=self.reports.cpu_ms or 0.0,
             started_ms=self._started_ms,
@@ -303,9 +306,6 @@ class TrainingService:
         for point in curve.points[max(0, known) :][:_CURVE_POINTS_MAX]:
             response.curve.append(_point_pb(point))
         return response
-
-    def _sha256(self) -> str:
-        return "" if self._model is None else hashlib.sha256(self._model).hexdigest()
 
     def _stop(self, request: pb.StopTrainingRequest, caller: Caller) -> pb.StopTrainingResponse:
         self._access.check_kill(caller)

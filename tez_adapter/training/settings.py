@@ -16,6 +16,7 @@ INTERVAL_KEY: Final = "yaq.ml.checkpoint.interval"
 BUDGET_KEY: Final = "yaq.ml.checkpoint.bytes-max"
 STATE_KEY: Final = "yaq.ml.state.bytes-max"
 GATHER_KEY: Final = "yaq.ml.worker.gather-wait"
+KEPT_KEY: Final = "yaq.ml.kept-jobs"
 ATTEMPTS_KEY: Final = "yaq.ml.max-attempts"
 #: a message holds no more
 _STATE_BYTES_MOST: Final = 100 << 20
@@ -51,6 +52,8 @@ class TrainingSettings:
     gather_s: float
     #: failed attempts that fail the job, of the driver and of each worker
     max_attempts: int
+    #: of which what they left is kept
+    kept_jobs: int
 
     @classmethod
     def read(cls, conf: Configuration) -> Self:
@@ -63,5 +66,6 @@ class TrainingSettings:
             checkpoint_bytes_max=conf.get_size_bytes(BUDGET_KEY, minimum=0),
             state_bytes_max=state,
             gather_s=conf.get_duration_ms(GATHER_KEY, minimum=0) / 1000,
+            kept_jobs=conf.get_int(KEPT_KEY, minimum=1),
             max_attempts=conf.get_int(ATTEMPTS_KEY, minimum=1),
         )
