@@ -1,6 +1,7 @@
 """`yaq ml local`, `record` and `plot`: results, files, exit codes, and the one line that each mistake gets."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -217,3 +218,14 @@ def test_the_programs_of_the_docs_learn(number: int, script: Path) -> None:
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["iteration"] == 49 and found["last_loss"] < 0.5 * found["first_loss"]
+
+
+def test_hashes_are_those_of_a_cluster(script: Path) -> None:
+    """`yaq` by itself, in an environment that asks for no seed, or for any."""
+    script.write_text("print(hash('partition'), list({'a', 'b', 'c', 'd'}))\n")
+    said = set()
+    for seed in ({}, {"PYTHONHASHSEED": "random"}):
+        command = (sys.executable, "-m", "yaqd.cli", "ml", "local", script, "--quiet")
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"} | seed
+        said.add(subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout)
+    assert len(said) == 1

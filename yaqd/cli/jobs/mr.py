@@ -1,15 +1,14 @@
 """`yaq mr`: MapReduce jobs from Python classes or from any programs, on the cluster or in one process."""
 
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli import PROGRAM
 from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
+from yaqd.cli.seeded import seeded
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -193,20 +192,6 @@ def _submit_streaming(conf: Configuration, options: "StreamingOptions") -> "Subm
     )
 
 
-def _seeded(command: "Callable[..., None]") -> "Callable[..., None]":
-    """Before anything else, so that nothing is said twice where the program starts again."""
-
-    @wraps(command)
-    def with_seed(*args: Any, **kwargs: Any) -> None:
-        if click.get_current_context().find_root().obj is PROGRAM:
-            from yaqd.model.hash_seed import start_again_with_seed
-
-            start_again_with_seed()
-        command(*args, **kwargs)
-
-    return with_seed
-
-
 @mr.command("local")
 @click.argument("script", metavar="SCRIPT[:CLASS]")
 @_inputs
@@ -218,7 +203,7 @@ def _seeded(command: "Callable[..., None]") -> "Callable[..., None]":
 @_overwrite
 @quiet_option
 @json_option
-@_seeded
+@seeded
 @clears_up
 @with_conf
 def local(

@@ -12,6 +12,7 @@ from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.options import FiniteFloat, json_option, quiet_option, with_conf, words
 from yaqd.cli.output import duration, print_fields, print_json
+from yaqd.cli.seeded import seeded
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _EVERY_S = 1.0
 @click.option("--tensorboard", type=click.Path(path_type=Path), metavar="DIR", help="Write TensorBoard's event files.")
 @quiet_option
 @json_option
+@seeded
 @clears_up
 @with_conf
 def local(
