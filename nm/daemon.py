@@ -110,7 +110,7 @@ class NodeManager:
             threads=self._io,
             owns_process=self._owns_process,
         )
-        self._throttle = await make_throttle(settings, self.runtime, self._io, self._undo)
+        self._throttle = await make_throttle(settings, self.runtime, self._groups, self._io, self._undo)
         self._make_heartbeat()
         if self.logs is not None:
             self.logs.start()

@@ -12,6 +12,7 @@ from typing import Protocol
 from nm.resources.groups import ContainerGroup, ContainerGroups
 from nm.resources.processes import ContainerProcess, mark_for
 from nm.warm.client import ForkerClient, ForkerUnavailable, StartRequest
+from yaqd.model import ContainerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,11 @@ class DefaultExecutor:
             raise LaunchFailed(str(error)) from None
 
     def _group(self, spec: ProcessSpec) -> ContainerGroup | None:
-        return None if self._groups is None else self._groups.group(spec.container_id)
+        if self._groups is None:
+            return None
+        # a master's is nobody's: what bounds the application must not bound it
+        application = "" if spec.is_master else str(ContainerId.parse(spec.container_id).application_id)
+        return self._groups.group(spec.container_id, application)
 
     async def _start(
         self, forker: ForkerClient, spec: ProcessSpec, request: StartRequest, group: ContainerGroup | None

@@ -1,7 +1,8 @@
 """A control group for each container, below one of the NodeManager's own, where cgroup v2 can be written.
 
 No process of a container leaves its group by itself, whatever it does to its environment, parents and limits. So all
-are found, their memory counts, and one word to the kernel (cgroup.kill, Linux 5.14) ends them. No controller is used.
+are found, their memory counts, and one word to the kernel (cgroup.kill, Linux 5.14) ends them. No controller is used
+but where cores of applications are bounded (`nm.throttle.quota_v2`). An application's groups are below its own then.
 One that may write to the hierarchy can leave the group on purpose, as root's login sessions do under systemd. Such a
 process is told by what tells it without groups.
 """
@@ -28,8 +29,9 @@ _CLOSE_S = 2.0
 class ContainerGroup:
     """One container's, which its first process makes."""
 
-    def __init__(self, folder: Path, issued: set[str]) -> None:
-        self.folder = folder
+    def __init__(self, root: Path, name: str, issued: set[str]) -> None:
+        self.folder = root / name
+        self._name = name
         self._issued = issued
 
     def pids(self) -> list[int]:
@@ -43,7 +45,7 @@ class ContainerGroup:
         """Kills all in it. What cannot be removed now is by a later sweep."""
         if not _removed(self.folder):
             await asyncio.to_thread(_cleared, self.folder)
-        self._issued.discard(self.folder.name)
+        self._issued.discard(self._name)
 
 
 class ContainerGroups:
@@ -53,6 +55,9 @@ class ContainerGroups:
         #: names of those that are in use
         self._issued: set[str] = set()
         self._sequence = 0
+        #: an application's groups are below one of its own, and those of these stay while they are empty
+        self.by_application = False
+        self.bounded: set[str] = set()
 
     @classmethod
     def open(cls, local_dir: Path) -> "ContainerGroups":
@@ -80,19 +85,27 @@ class ContainerGroups:
         with contextlib.suppress(OSError):
             self._record.write_text(f"{self.root}\n")
 
-    def group(self, container: str) -> ContainerGroup:
-        """Names another group for each start of the container."""
+    def group(self, container: str, application: str = "") -> ContainerGroup:
+        """Names another group for each start of the container; without `application` it is nobody's, as a master's."""
         self._sequence += 1
         name = f"{container}.{self._sequence}"
+        if self.by_application and application:
+            name = f"{application}/{name}"
         self._issued.add(name)
-        return ContainerGroup(self.root / name, self._issued)
+        return ContainerGroup(self.root, name, self._issued)
 
     def sweep(self) -> None:
         """Ends and removes what is nobody's any more. Blocking."""
         with contextlib.suppress(OSError):
-            found = [entry.name for entry in os.scandir(self.root) if entry.is_dir()]
-            for name in set(found) - self._issued:
-                _removed(self.root / name)
+            for name in _folders(self.root):
+                if name in self._issued:
+                    continue
+                if name not in self.bounded and not any(one.startswith(f"{name}/") for one in list(self._issued)):
+                    _removed(self.root / name)
+                    continue
+                for below in _folders(self.root / name):
+                    if f"{name}/{below}" not in self._issued:
+                        _removed(self.root / name / below)
 
     def close(self) -> None:
         """Ends all that is in any group, and removes them. Blocking."""
@@ -115,6 +128,10 @@ def open_groups(local_dir: Path, *, is_wanted: bool) -> ContainerGroups | None:
         return None
     log.info("containers have control groups below %s", groups.root)
     return groups
+
+
+def _folders(place: Path) -> list[str]:
+    return [entry.name for entry in os.scandir(place) if entry.is_dir()]
 
 
 def _own_group() -> tuple[Path, Path]:

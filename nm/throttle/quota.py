@@ -1,18 +1,15 @@
 """The kernel's own bound on processor time: a control group for each application, where this process may make them.
 
-Of cgroup v1 the hierarchy of the controller `cpu` is used (`cpu.cfs_quota_us`), below the group that the NodeManager is
-in. Of cgroup v2 the groups of containers are (`cpu.max`), where `nm.resources.groups` could have them bounded.
+Here by cgroup v1: groups in the hierarchy of the controller `cpu` (`cpu.cfs_quota_us`), below the one that the
+NodeManager is in. `nm.throttle.quota_v2` has the other one.
 """
 
 import contextlib
 import hashlib
-import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, Protocol
-
-log = logging.getLogger(__name__)
 
 #: the kernel hands out the quota anew so often, us; it takes no quota below the least and no period beyond the most
 _PERIOD_US: Final = 100_000
@@ -41,20 +38,6 @@ class CpuQuota(Protocol):
     def close(self) -> None:
         """Free all."""
         ...
-
-
-def open_quota(local_dir: Path, *, is_wanted: bool) -> CpuQuota | None:
-    """Open what the kernel has, None where there is nothing of it; one line in the log says which. Blocking."""
-    if not is_wanted:
-        log.info("cores of applications are kept by signals (yaq.nm.throttle)")
-        return None
-    try:
-        quota = QuotaV1.open(local_dir)
-    except (OSError, ValueError) as error:
-        log.info("cores of applications are kept by signals: no bound in a control group (%s)", error)
-        return None
-    log.info("cores of applications are kept by the kernel, in control groups below %s", quota.root)
-    return quota
 
 
 def quota_and_period(cores: float) -> tuple[int, int]:

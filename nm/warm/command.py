@@ -42,8 +42,9 @@ def spawn(request: dict[str, Any]) -> int:
         if request["mark"]:
             undo.callback(set_mark, set_mark(request["mark"]))  # likewise
         if request["group"]:
-            with contextlib.suppress(OSError):
-                os.mkdir(request["group"])  # noqa: PTH102
+            for folder in (os.path.dirname(request["group"]), request["group"]):  # noqa: PTH120
+                with contextlib.suppress(OSError):
+                    os.mkdir(folder)  # noqa: PTH102
         pid = os.posix_spawn(
             request["argv"][0],
             request["argv"],

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from nm.daemon import NodeManager
-from nm.throttle.quota import QuotaV1, open_quota, quota_and_period
+from nm.throttle.quota import QuotaV1, quota_and_period
+from nm.throttle.start import open_quota
 from tests.nm.nm_cluster import FakeResourceManager
 from tests.nm.nm_faults import gone, processes_of
 from tests.nm.throttle.nm_throttled import APP, ONE, order, run_busy, said_s, stopped
@@ -79,5 +80,5 @@ def test_groups_of_another_life_are_emptied(root: Path, tmp_path: Path) -> None:
 
 def test_one_line_says_what_is_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    assert open_quota(tmp_path, is_wanted=False) is None
+    assert open_quota(tmp_path, None, is_wanted=False) is None
     assert "kept by signals (yaq.nm.throttle)" in caplog.text
