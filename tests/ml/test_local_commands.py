@@ -86,12 +86,18 @@ def test_a_program_runs_as_it_does_by_itself(tmp_path: Path) -> None:
     assert (sys.argv, sys.path) == before
 
 
-def test_a_class_is_trained_over_its_partitions(script: Path) -> None:
+def test_a_class_is_trained_over_its_partitions(script: Path, tmp_path: Path) -> None:
     script.write_text(_CLASS)
-    found = json.loads(run("local", script, "--json", "--data", "a,b", "--data", "c,d", "-D", "rate=0.25").stdout)
+    files = [tmp_path / name for name in "abcd"]
+    for file in files:
+        file.touch()
+    words = ("--data", f"{files[0]},{files[1]}", "--data", f"{files[2]},{files[3]}", "--model", tmp_path / "model")
+    found = json.loads(run("local", script, "--json", *words, "-D", "rate=0.25").stdout)
+    a, b, c, d = map(str, files)
+    assert from_bytes((tmp_path / "model").read_bytes())["got"] == [[0, a, d], [1, b], [2, c]]
     assert found["reports"] == 6 and found["last_loss"] == 8 * 0.25**5
     assert len(found["sha256"]) == 64
-    assert json.loads(run("local", script, "--json", "--data", "a,b,c", "-D", "rate=0.25").stdout) != found
+    assert "no such file or folder" in failed(BAD_INPUT, "local", script, "--data", tmp_path / "none")
 
 
 def test_the_last_state_is_handed_over_and_written(script: Path, tmp_path: Path) -> None:

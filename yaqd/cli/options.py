@@ -82,6 +82,10 @@ class FiniteFloat(click.FloatRange):
             self.fail(f"{value} is no finite number.", param, ctx)
         return number
 
+    def _describe_range(self) -> str:
+        """Say nothing in the help where there are no bounds: click would say `x<=None`."""
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
 
 def parse_defines(defines: tuple[str, ...]) -> dict[str, str]:
     """Parses `key=value` words to a mapping; the last one of a key counts."""

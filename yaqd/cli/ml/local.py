@@ -74,12 +74,17 @@ def local(
     """
     from yaqd.cli.ml.curve_files import writers
     from yaqd.cli.ml.here import CurveKeeper, prints_aside
+    from yaqd.cli.ml.submit import whole_path
     from yaqd.ml.driving import TrainingError
     from yaqd.ml.loading import is_iterative
 
     is_class = is_iterative(script)
     _add_py_files(words(py_files))
-    job = _class(conf, script, words(data), seed, iterations, arguments) if is_class else None
+    job = (
+        _class(conf, script, [whole_path(path) for path in words(data)], seed, iterations, arguments)
+        if is_class
+        else None
+    )
     if not is_class and (data or seed or model):
         raise CommandError(
             f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"

@@ -92,7 +92,7 @@ def submit(
         min_cores=min_cores,
         max_cores=max_cores if max_cores is not None else max(min_cores, float(look_at(conf, script).partitions or 1)),
         iterations=iterations or 0,
-        data=tuple(_whole(path) for path in words(data)),
+        data=tuple(whole_path(path) for path in words(data)),
         seed=seed,
         arguments=arguments,
     )
@@ -109,7 +109,7 @@ def submit(
     ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
 
 
-def _whole(path: str) -> str:
+def whole_path(path: str) -> str:
     """Return a path that says the same in a container. Raises CommandError."""
     if "://" in path:
         return path
