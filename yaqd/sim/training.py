@@ -23,6 +23,8 @@ from yaqd.sim.workloads.training import ITERATIONS, TrainingJob
 Prediction = Literal["mixed", "damped", "sublinear", "exponential", "repeated", "perfect"]
 #: a simulation that takes longer has a policy that lets a job starve
 _EPOCHS_MAX: Final = 2_000_000
+#: policies that look at no curve, so that none is fitted for them
+_BLIND: Final = ("fair", "las", "srpt", "goodput")
 #: jobs from which on groups by loss are told apart
 _GROUPED: Final = 4
 
@@ -133,20 +135,19 @@ class _Run:
         """Return thousandths of a core of each active job."""
         rows = self._rows[active]
         if self._system.prediction == "perfect":
-            for at, row in zip(active, rows, strict=True):
-                self._forecasts.drops[row] = self._true_drops(int(at))
-        else:
+            self._forecasts.drops[rows] = self._true_drops(active)
+        elif self._system.policy not in _BLIND:
             self._forecasts.refit()
         shares = self._policy(self._forecasts.jobs(rows), self._division)
         self._forecasts.given(rows, shares.milli)
         return shares.milli
 
-    def _true_drops(self, at: int) -> Floats:
-        done = int(self._done[at])
+    def _true_drops(self, active: Ints) -> Floats:
+        done = self._done[active].astype(np.int64)[:, None]
         ahead = np.minimum(done + HORIZONS, ITERATIONS).astype(np.int64)
-        lowest = np.minimum.accumulate(self._losses[at, done:])
-        drops = self._losses[at, done] - lowest[ahead - done]
-        return np.asarray(concave(HORIZONS[None], drops[None])[0])
+        at = active[:, None]
+        drops = np.maximum.accumulate(self._losses[at, done] - self._losses[at, ahead], axis=1)
+        return concave(np.broadcast_to(HORIZONS, drops.shape), drops)
 
     def _advance(self, active: Ints, milli: Ints, now: float) -> Bools:
         """Run one epoch; return which jobs have ended."""
