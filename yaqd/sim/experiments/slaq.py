@@ -144,9 +144,7 @@ CONTENTION: Final = Experiment(
         for name in ("fair", "finish", "slaq-total")
     ),
     rows=(
-        _row(
-            "contention-10s", "a job each 10 s: time to 90 %", "t90", "finish, 10 s", 1.2, "fair, 10 s", reported=1.3
-        ),
+        _row("contention-10s", "a job each 10 s: time to 90 %", "t90", "finish, 10 s", 1.2, "fair, 10 s", reported=1.3),
         _row("contention-4s", "a job each 4 s: time to 90 %", "t90", "finish, 4 s", 3.0, "fair, 4 s", reported=1.79),
         _row("contention-10s-slaq", "the same each 10 s, slaq-total", "t90", "slaq-total, 10 s", None, "fair, 10 s"),
         _row("contention-4s-slaq", "the same each 4 s, slaq-total", "t90", "slaq-total, 4 s", None, "fair, 4 s"),
