@@ -16,7 +16,7 @@ from yaqd.mapreduce import Counters, parse_params
 from yaqd.mapreduce.job import TaskContext
 
 _HERE = Path(__file__).parent
-_SECONDS = 180
+_SECONDS = 120
 
 
 def test_a_case_is_the_same_whichever_others_are_drawn() -> None:
