@@ -1,0 +1,164 @@
+"""SLAQ live on this machine beside equal shares, and both beside their simulation.
+
+18 jobs, the nine algorithms twice, come to a cluster of three nodes that divides this machine's two cores in parts of
+1/20. Each is a program that replays a recorded curve: an iteration burns the drawn processor time, waits its fixed
+part, and reports the recorded loss. Both sides run the same programs on the same runtime with the same throttle, one
+after the other, in alternating order; `yaq.quality.policy` alone differs.
+
+`live-t90`: mean seconds from submission until nine tenths of the fall, `finish` (ours) and `fair` (theirs).
+`live-simulated`: the simulated mean of the same jobs as a part of the live one, both sides.
+
+    python -m benchmarks.slaq.live_rows --runs 1
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.options import Options, parse_options, progress, show
+from benchmarks.ours import OurCluster
+from benchmarks.report import Row, make_row
+from benchmarks.stock.conf import NodeShape
+from yaqd.sim.training import TrainingSystem, simulate_training
+from yaqd.sim.workloads.training import ITERATIONS, LIVE, TrainingJob, draw_training, nine
+
+ROWS: Final = ("live-t90", "live-simulated")
+LEAST: Final = {"live-t90": "1.4x", "live-simulated": "0.85 to 1.15"}
+POLICIES: Final = ("finish", "fair")
+#: of a core, in what is divided
+UNIT: Final = 50
+_NODES: Final = 3
+_MARKS: Final = (0.9, 0.95, 1.0)
+
+#: burns as its job was drawn; the processor time is the whole process's, so that the throttle is felt and not passed by
+_REPLAY: Final = """
+import json
+import os
+import sys
+import threading
+import time
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+import numpy as np
+
+from yaqd.ml import report
+
+job = json.load(open(sys.argv[1]))
+losses, target, times = job["losses"], [0.0], []
+square = np.ones((160, 160))
+turn, done = threading.Barrier(job["threads"] + 1), threading.Barrier(job["threads"] + 1)
+
+def burn():
+    while True:
+        turn.wait()
+        while time.process_time() < target[0]:
+            square @ square
+        done.wait()
+
+for _ in range(job["threads"]):
+    threading.Thread(target=burn, daemon=True).start()
+report(iteration=0, loss=losses[0])
+times.append(time.time())
+for iteration in range(1, len(losses)):
+    target[0] = time.process_time() + job["work_s"]
+    turn.wait()
+    done.wait()
+    time.sleep(job["fixed_s"])
+    report(iteration=iteration, loss=losses[iteration])
+    times.append(time.time())
+with open(sys.argv[2] + ".new", "w") as out:
+    json.dump(times, out)
+os.rename(sys.argv[2] + ".new", sys.argv[2])
+"""
+
+
+def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
+    """Return the rows asked for, and what belongs beside each."""
+    if not any(options.wants(row_id) for row_id in ROWS):
+        return [], {}
+    jobs = draw_training(LIVE, nine(), seed=1)[: max(2, round(LIVE.jobs * min(1.0, options.scale)))]
+    found: dict[str, list[dict[float, float]]] = {policy: [] for policy in POLICIES}
+    for run in range(options.runs):
+        for policy in POLICIES if run % 2 == 0 else reversed(POLICIES):
+            progress(f"live, {policy}, run {run + 1} of {options.runs}")
+            found[policy].append(_live(jobs, policy))
+    simulated = {policy: _simulated(jobs, policy) for policy in POLICIES}
+    ours, theirs = ([run[0.9] for run in found[policy]] for policy in POLICIES)
+    rows: list[Row] = []
+    beside: dict[str, Mapping[str, Any]] = {}
+    if options.wants("live-t90"):
+        rows.append(make_row("live-t90", ours, theirs, "s", higher_is_better=False))
+        beside["live-t90"] = {"at least": LEAST["live-t90"]} | {
+            f"t{100 * mark:.0f} {policy}": " ".join(f"{run[mark]:.1f}" for run in runs)
+            for mark in _MARKS
+            for policy, runs in found.items()
+        }
+    if options.wants("live-simulated"):
+        parts = {policy: [simulated[policy] / run[0.9] for run in runs] for policy, runs in found.items()}
+        rows.append(make_row("live-simulated", parts["finish"], parts["fair"], "x", higher_is_better=True))
+        beside["live-simulated"] = {"within": LEAST["live-simulated"]} | {
+            f"simulated t90 {policy}": f"{simulated[policy]:.2f} s" for policy in POLICIES
+        }
+    return rows, beside
+
+
+def _live(jobs: tuple[TrainingJob, ...], policy: str) -> dict[float, float]:
+    """Return the mean time from submission to each part of the fall, s."""
+    site = {
+        "yaq.quality.policy": policy,
+        "yaq.quality.cores": LIVE.cores,
+        "yaq.quality.unit": UNIT / 1000,
+        "yarn.scheduler.maximum-allocation-vcores": LIVE.cores,
+        "yarn.scheduler.capacity.maximum-am-resource-percent": 1.0,
+    }
+    with tempfile.TemporaryDirectory(prefix="yaq-slaq-") as folder:
+        root = Path(folder)
+        (root / "replay.py").write_text(_REPLAY)
+        with OurCluster(root / "cluster", nodes=_NODES, shape=NodeShape(16384, 32), site=site) as cluster:
+            with ThreadPoolExecutor(len(jobs)) as pool:
+                submitted = list(pool.map(partial(_submit, cluster, root, time.monotonic()), range(len(jobs)), jobs))
+            reached = [_reached(root / f"times-{at}.json", job, submitted[at]) for at, job in enumerate(jobs)]
+    return {mark: statistics.mean(times[mark] for times in reached) for mark in _MARKS}
+
+
+def _submit(cluster: OurCluster, root: Path, began: float, at: int, job: TrainingJob) -> float:
+    """Submit a job when it arrives, and wait for its end; return when it was submitted, epoch s."""
+    described = root / f"job-{at}.json"
+    work = {"losses": job.curve.losses[: ITERATIONS + 1], "work_s": job.work_s, "fixed_s": job.fixed_s}
+    described.write_text(json.dumps(work | {"threads": job.cap}))
+    time.sleep(max(0.0, began + job.arrival_s - time.monotonic()))
+    submitted = time.time()
+    cores = ("--max-cores", str(job.cap), "--iterations", str(ITERATIONS), "--memory", "256")
+    program = (str(root / "replay.py"), "--", str(described), str(root / f"times-{at}.json"))
+    cluster.yaq("ml", "submit", "--quiet", *cores, "--name", f"{job.curve.algorithm}-{at}", *program)
+    return submitted
+
+
+def _reached(path: Path, job: TrainingJob, submitted: float) -> dict[float, float]:
+    times = json.loads(path.read_text())
+    losses = job.curve.losses[: ITERATIONS + 1]
+    fallen = [(losses[0] - loss) / job.curve.whole_fall for loss in losses]
+    first = {mark: next(at for at, part in enumerate(fallen) if part >= mark - 1e-9) for mark in _MARKS[:-1]}
+    return {mark: times[at] - submitted for mark, at in (first | {1.0: ITERATIONS}).items()}
+
+
+def _simulated(jobs: tuple[TrainingJob, ...], policy: str) -> float:
+    result = simulate_training(jobs, LIVE.cores, TrainingSystem(policy=policy, unit=UNIT, floor=UNIT))
+    return float(result.t90.mean())
+
+
+def main() -> int:
+    options = parse_options("slaq.live_rows", "Cores of this machine go to the jobs whose loss falls.", ROWS, runs=5)
+    return show(*measure(options), options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
