@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from benchmarks.options import parse_options, progress, show
 from benchmarks.report import Row
-from benchmarks.slaq import decision_rows, runtime_rows, simulated_rows
+from benchmarks.slaq import decision_rows, live_rows, runtime_rows, simulated_rows
 
-_MODULES: Final = (simulated_rows, decision_rows, runtime_rows)
+_MODULES: Final = (simulated_rows, decision_rows, runtime_rows, live_rows)
 
 
 def main() -> int:
