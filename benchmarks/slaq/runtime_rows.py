@@ -2,12 +2,14 @@
 
 Both run on a cluster of ours with two nodes, as jobs of `yaq ml submit`. `overhead`: milliseconds of an iteration with
 an empty `step`, 8 partitions, 2 workers, a state and partials of 100 KB, median of 400; target 25 ms. `report-cost`:
-microseconds of one `report` in a program, mean of a million; target 5 us. The programs take the times themselves.
+microseconds of one `report` in a program, mean of a million; target 5 us. Beside it: the same program outside of a
+cluster, where a report does nothing. The programs take the times themselves.
 
     python -m benchmarks.slaq.runtime_rows --only overhead
 """
 
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -104,6 +106,9 @@ def _run(cluster: OurCluster, folder: Path, row_id: str, number: int, options: O
         words = ["--", str(max(1000, int(_REPORTS * options.scale))), str(out)]
     cluster.yaq("ml", "submit", str(script), "--quiet", *words)
     found: dict[str, float] = json.loads(out.read_text())
+    if row_id == "report-cost":
+        subprocess.run([sys.executable, str(script), *words[1:]], check=True, timeout=600)
+        found["outside, us"] = json.loads(out.read_text())["value"]
     progress(f"{row_id}: run {number}: {found}")
     return found
 
