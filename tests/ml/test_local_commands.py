@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
+from yaqd.cli.ml.here import POINTS_MAX, CurveKeeper
 from yaqd.ml.arrays import from_bytes
 
 _PROGRAM = """
@@ -235,3 +236,12 @@ def test_hashes_are_those_of_a_cluster(script: Path) -> None:
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"} | seed
         said.add(subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout)
     assert len(said) == 1
+
+
+def test_a_program_that_reports_without_end_is_kept_in_bounds() -> None:
+    channel = CurveKeeper()
+    for iteration in range(POINTS_MAX * 3):
+        channel.report(iteration, 1 / (iteration + 1), None, {})
+    assert POINTS_MAX / 2 <= len(channel.points) <= POINTS_MAX
+    assert channel.reports == POINTS_MAX * 3
+    assert (channel.points[0].iteration, channel.points[-1].iteration) == (0, POINTS_MAX * 3 - 1)

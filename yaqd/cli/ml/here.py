@@ -39,7 +39,7 @@ class Point:
 class CurveKeeper:
     """A channel that keeps the curve, tells of each report, and says stop where a cluster would.
 
-    The last `POINTS_MAX` reports are kept. What is wrong with losses is noted, once for each kind.
+    Of more reports than `POINTS_MAX` every second one goes. What is wrong with losses is noted, once for each kind.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CurveKeeper:
         self._judge(point)
         self.reports += 1
         if len(self.points) >= POINTS_MAX:
-            del self.points[: POINTS_MAX // 2]
+            del self.points[1::2]  # the first stays: a curve is shown from its begin
         self.points.append(point)
         self._heard(point)
         is_reached = self._target is not None and loss is not None and loss <= self._target
