@@ -24,6 +24,7 @@ from yaqd.ml.callbacks import (
     xgboost_callback,
     xgboost_model,
 )
+from yaqd.ml.threads import one_thread
 
 
 class Watched:
@@ -59,7 +60,7 @@ def no_channel() -> Iterator[None]:
 def watch(train: Callable[[], Any], stop_at: int = -1, saved: bytes | None = None) -> Watched:
     channel = Watched(stop_at, saved)
     set_channel(channel)
-    with warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():  # threads of a busy machine wait for each other
         warnings.simplefilter("ignore")  # scikit-learn's: one iteration is few
         train()
     return channel
