@@ -8,23 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.tez_training.training_jobs import start_cluster
 from yaqd.config import Configuration
-
-
-def _yaq(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "yaqd.cli", *words], check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="session")
 def training_folder_of_conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Its configuration folder."""
     folder = tmp_path_factory.mktemp("training") / "c"
-    settings = ("yarn.nodemanager.resource.memory-mb=8192", "yarn.nodemanager.resource.cpu-vcores=16")
-    _yaq("cluster", "start", "--dir", str(folder), "--nodes", "2", *(w for s in settings for w in ("-D", s)))
-    try:
+    settings = {"yarn.nodemanager.resource.memory-mb": "8192", "yarn.nodemanager.resource.cpu-vcores": "16"}
+    with start_cluster(folder, settings):
         yield folder / "conf"
-    finally:
-        _yaq("cluster", "stop", "--dir", str(folder))
 
 
 @pytest.fixture(scope="session")

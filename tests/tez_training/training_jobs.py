@@ -1,8 +1,11 @@
 """Training jobs for the tests, which end their own processes at a named iteration, and what came of them."""
 
 import hashlib
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tez_adapter.client.follow import JobResult, SubmittedJob
@@ -102,6 +105,19 @@ BY_RUN = DESCENT.replace("class Descent", "class ByRun").replace(
 
     def initial""",
 )
+
+
+@contextmanager
+def start_cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Configuration]:
+    """A ResourceManager and two nodes, stopped at the end."""
+    yaq = (sys.executable, "-m", "yaqd.cli", "cluster")
+    words = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
+    quiet = {"check": True, "timeout": 60, "stdout": subprocess.DEVNULL}
+    subprocess.run([*yaq, "start", "--dir", str(folder), "--nodes", "2", *words], **quiet)  # type: ignore[call-overload]
+    try:
+        yield Configuration.load(folder / "conf")
+    finally:
+        subprocess.run([*yaq, "stop", "--dir", str(folder)], **quiet)  # type: ignore[call-overload]
 
 
 def order(sequence: int, milli: int | None) -> pb.AllocateResponse:

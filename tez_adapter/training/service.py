@@ -185,13 +185,14 @@ class TrainingService:
 
     def _saved(self) -> Saved | None:
         """None: there is nothing to go on from."""
-        if self._program is not None:
-            return Saved(*self._program, self._curve.copy())
         evaluations = None if self._steps is None else self._steps.evaluations
-        if evaluations is None or not evaluations.known:
+        known = [] if evaluations is None else list(evaluations.known)
+        if self._program is None and not known:
             return None
         iteration = 0 if self._curve.last is None else self._curve.last.iteration
-        return Saved(iteration, None, self._curve.copy(), list(evaluations.known))
+        if self._program is None:
+            return Saved(iteration, None, self._curve.copy(), known)
+        return Saved(self._program[0], self._program[1], self._curve.copy(), known)
 
     def _save(self) -> None:
         saved = self._saved()
@@ -277,7 +278,8 @@ class TrainingService:
 
     def leave(self) -> None:
         """Write the last checkpoint, the curve and the model. Blocking."""
-        self._keeper.leave(self._saved(), self._curve, self._model)
+        # with its model a job has nothing to go on from
+        self._keeper.leave(self._saved() if self._model is None else None, self._curve, self._model)
 
     # ---- clients
 
