@@ -6,8 +6,10 @@ processor time that it has used, are handed in. What it uses beyond its tokens, 
 
 from typing import Final
 
-#: between looks at an application that runs or is held, s
+#: between looks at an application that runs, s
 LOOK_S: Final = 0.02
+#: and at one that is held, which may have to end, or may have found a way to go on
+HELD_LOOK_S: Final = 0.05
 #: between looks at one that has nearly used up its tokens
 SHORT_LOOK_S: Final = 0.002
 #: tokens of so many seconds are kept by who does not use them
@@ -89,7 +91,7 @@ class Bucket:
 
     def _next_look(self) -> float:
         if self.is_held:
-            left_s = (self._enough() - self._tokens_s) / self.cores if self.cores else LOOK_S
-        else:
-            left_s = self._tokens_s / self._width - SHORT_LOOK_S
-        return min(max(left_s, SHORT_LOOK_S), LOOK_S)
+            left_s = (self._enough() - self._tokens_s) / self.cores if self.cores else HELD_MOST_S
+            left_s = min(left_s, self._since + HELD_MOST_S - self._now)
+            return min(max(left_s, SHORT_LOOK_S), HELD_LOOK_S)
+        return min(max(self._tokens_s / self._width - SHORT_LOOK_S, SHORT_LOOK_S), LOOK_S)
