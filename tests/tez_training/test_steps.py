@@ -5,6 +5,8 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tez_adapter.core.training import TrainingMachine
 from tez_adapter.training.evaluations import Evaluations
@@ -153,3 +155,46 @@ async def test_partials_that_nobody_asked_for_change_nothing() -> None:
     assert list((await driver).partials) == [b"s/0", b"s/1"]
     job.steps.lost("w")
     await worker
+
+
+_NUMBERS = st.integers(-(2**31), 2**31 - 1)
+_LONG = st.integers(-(2**63), 2**63 - 1)
+_PARTIALS = st.lists(
+    st.builds(pb.Partial, partition=st.one_of(st.integers(0, 3), _NUMBERS), value=st.binary(max_size=9))
+)
+_CALLS = st.one_of(
+    st.builds(pb.EvaluateRequest, attempt=st.just(REF), iteration=st.one_of(st.integers(0, 3), _LONG),
+              state=st.one_of(st.none(), st.binary(max_size=9))),
+    st.tuples(st.sampled_from("abc"), st.builds(pb.WorkRequest, attempt=st.just(REF), partials=_PARTIALS,
+              step=st.one_of(st.integers(-1, 3), _LONG), cpu_us=_LONG, wait_ms=st.sampled_from((0, 1)))),
+    st.sampled_from("abc"),
+    _NUMBERS,
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(calls=st.lists(_CALLS, max_size=25), keeps=st.booleans())
+def test_whatever_is_called_an_honest_worker_ends_the_step(calls: list[Any], keeps: bool) -> None:
+    async def play() -> None:
+        job = Job(4, 2, evaluations=Evaluations(50) if keeps else None)
+        pending: list[asyncio.Future[Any]] = []
+        for call in calls:
+            if isinstance(call, pb.EvaluateRequest):
+                pending.append(asyncio.ensure_future(_awaited(job.steps.evaluate(call))))
+            elif isinstance(call, tuple):
+                pending.append(asyncio.ensure_future(_awaited(job.steps.work(*call))))
+            elif isinstance(call, str):
+                job.steps.lost(call)
+            else:
+                job.steps.want(call)
+        for name in "abc":
+            job.steps.lost(name)
+        job.steps.want(1)
+        driver = job.evaluate(77, b"honest")
+        worker = asyncio.ensure_future(job.work("honest"))
+        answer = await driver
+        assert answer.is_done and list(answer.partials) == [b"honest/%d" % p for p in range(4)]
+        job.steps.lost("honest")
+        await asyncio.gather(worker, *pending)
+
+    asyncio.run(play())

@@ -118,3 +118,15 @@ def test_a_script_that_fails_says_where(training_cluster: Configuration, write: 
     assert "ValueError: of no use" in result.diagnostics and "bad.py" in result.diagnostics
     ended = finish(submit_training(conf, write("ends.py", "import sys; sys.exit(3)")))
     assert ended.state == "FAILED" and "ended with 3" in ended.diagnostics
+
+
+@pytest.mark.slow
+def test_data_that_cannot_be_loaded_once_is_loaded_again(
+    training_cluster: Configuration, write: Write, tmp_path: Path, undisturbed: dict[str, str]
+) -> None:
+    conf = training_cluster.with_overrides({"fail": "load", "marks": str(tmp_path)})
+    job = submit_training(conf, write("descent.py", DESCENT), Training(max_cores=2, seed=7))
+    result = finish(job)
+    assert result.succeeded, result
+    assert (tmp_path / "load").exists()
+    assert model_sum(training_cluster, job) == undisturbed["descent"]

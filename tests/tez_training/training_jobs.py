@@ -32,6 +32,8 @@ class Descent(IterativeJob):
     fail = Param(str, default="")
 
     def load(self, partition):
+        if self.fail == "load" and partition.index == 3 and self.is_first("load"):
+            raise OSError("the file server does not answer")
         rng = np.random.default_rng(partition.seed)
         x = rng.normal(size=(200, 20))
         return partition.index, x, x @ np.arange(20.0) + rng.normal(size=200)
@@ -60,14 +62,16 @@ class Descent(IterativeJob):
         return {"at": state["at"] + 1, "weights": state["weights"] - self.rate * gradient}, loss
 
     def maybe_kill(self, who, iteration):
-        if self.kill != f"{who}:{iteration}":
-            return
+        if self.kill == f"{who}:{iteration}" and self.is_first(self.kill):
+            os.kill(manager() if who == "manager" else os.getpid(), signal.SIGKILL)
+            time.sleep(60)
+
+    def is_first(self, mark):
         try:
-            os.close(os.open(f"{self.marks}/{self.kill}", os.O_CREAT | os.O_EXCL))
+            os.close(os.open(f"{self.marks}/{mark}", os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            return
-        os.kill(manager() if who == "manager" else os.getpid(), signal.SIGKILL)
-        time.sleep(60)
+            return False
+        return True
 
 def manager():
     """The process at the other end of this process's connections."""

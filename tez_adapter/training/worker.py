@@ -15,8 +15,9 @@ from yaqd.ipc.errors import IllegalArgument
 from yaqd.mapreduce import JobError
 from yaqd.ml import IterativeJob, Partition
 from yaqd.ml.arrays import from_bytes
-from yaqd.ml.driving import call_load, call_step
+from yaqd.ml.driving import TrainingError, call_load, call_step
 from yaqd.proto import job_training_pb2 as pb
+from yaqd.storage import StorageError
 
 _WAIT_MS: Final = 5000
 #: of partials in one message
@@ -50,7 +51,7 @@ class PartitionWorker:
             del self._data[index]
         for index in order.partitions:
             if index not in self._data:
-                self._data[index] = call_load(self._job, self._partition(index))
+                self._data[index] = self._load(index)
         began = time.process_time()
         partials = []
         for index in order.partitions:
@@ -59,8 +60,14 @@ class PartitionWorker:
             self._attempt.moved()
         return self._hand_in(order.step, partials, round(1e6 * (time.process_time() - began)))
 
-    def _partition(self, index: int) -> Partition:
-        return Partition.of(index, self._terms.partitions, self._terms.data, self._terms.seed)
+    def _load(self, index: int) -> Any:
+        partition = Partition.of(index, self._terms.partitions, self._terms.data, self._terms.seed)
+        try:
+            return call_load(self._job, partition)
+        except TrainingError as error:
+            if isinstance(error.__context__, OSError | MemoryError):
+                raise StorageError(str(error)) from None  # another node, or another time, may fare better
+            raise
 
     def _hand_in(self, step: int, partials: Sequence[pb.Partial], cpu_us: int) -> pb.WorkResponse:
         """The last message asks what to do next."""
