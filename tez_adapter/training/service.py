@@ -64,6 +64,8 @@ class TrainingService:
         self._model: bytes | None = None
         self._model_sum = ""
         self._is_stopped = False
+        #: the user has been told that nobody divides cores
+        self._is_on_its_own = False
         self._started_ms = int(time.time() * 1000)
         self._reports = self._dropped = 0
         #: processor time and iteration of the driver's or script's process when it reported last, ms
@@ -238,7 +240,8 @@ class TrainingService:
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
         self.reports.registered(response)
-        if not self.reports.is_understood:
+        if not self.reports.is_understood and not self._is_on_its_own:
+            self._is_on_its_own = True
             self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")
         self._cores_changed()
 
