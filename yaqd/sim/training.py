@@ -126,7 +126,7 @@ class _Run:
 
     def _comes(self, at: int, now: float) -> None:
         job = self._jobs[at]
-        spec = JobSpec(1.0, self._system.floor, int(self._cap[at]), job.work_s, job.fixed_s, ITERATIONS, job.curve.kind)
+        spec = JobSpec(1.0, self._system.floor, int(self._cap[at]), job.work_s, job.fixed_s, ITERATIONS)
         self._rows[at] = self._forecasts.add(spec)
         self._loss_s[at] += now - job.arrival_s
         self._forecasts.report(int(self._rows[at]), 0, self._reported[at, :1])

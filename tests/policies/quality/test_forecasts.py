@@ -81,4 +81,4 @@ def test_a_row_that_is_used_again_starts_anew() -> None:
     forecasts.forget(row)
     assert forecasts.refit() == 0
     assert forecasts.add(JobSpec()) == row
-    assert forecasts.drops[row] == pytest.approx((1 - 0.8**HORIZONS) / 0.2)
+    assert forecasts.drops[row] == pytest.approx((1 - 0.6**HORIZONS) / 0.4)

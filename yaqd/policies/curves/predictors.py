@@ -22,8 +22,8 @@ _RATES: Final = 1.0 - np.geomspace(0.9, 0.001, 24)
 _ASYMPTOTES: Final = np.geomspace(0.02, 6.0, 8)
 #: changes in each of the two blocks that a damped trend compares
 _BLOCK: Final = 6
-#: part that the second change is of the first, as long as there is no second one
-_FIRST_PART: Final = 0.8
+#: part that each change is of the one before it, as long as there is one: the mean of nine algorithms, from .02 to 1
+_FIRST_PART: Final = 0.4
 #: a drop is at most so many times the window's fall: losses that grow ever faster downwards predict no miracle
 _DROP_MAX: Final = 50.0
 _TINY: Final = 1e-12

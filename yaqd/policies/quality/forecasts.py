@@ -17,7 +17,7 @@ from yaqd.policies.quality.facts import MILLI, TrainingJobs
 from yaqd.policies.quality.worth import concave
 
 #: what a job is taken for until it has reported two losses: falls fast, each change this part of the one before it
-_NEW_PART: Final = 0.8
+_NEW_PART: Final = 0.6
 _NEW_DROPS: Final = (1.0 - _NEW_PART**HORIZONS) / (1.0 - _NEW_PART)
 #: arrays by row, with what a row has before a job takes it
 _FIELDS: Final = ("weight", "work_s", "fixed_s", "iterations", "attained_s", "target")
