@@ -1,13 +1,15 @@
 """Choose the node that is held, and for whom.
 
+One rule for all kinds: a node is held where room comes soonest, as far as is known (`room_comes`). Of two that are
+nearly as good either will do, since what nodes say is a heartbeat old. The kinds differ in who is due, and when.
+
 Reserved room. Small asks do not starve large ones: when an ask has waited for `reserve_after_s`, the next node that is
 large enough is reserved for it. (Hadoop reserves at the first miss; here a passing shortage idles no node.) The first
 ask in a line comes first, unless it never takes the node. An ask that may wait in the nodes' queues waits there for
 longer, and so does one that prefers other nodes.
 
 Queues that drain. A node whose queue is filled never shows room, so that its queue drains for an ask that must not wait
-in it. What runs on one node may end in a second, on another in an hour. So a node is held where room comes soonest, as
-far as is known.
+in it. What runs on one node may end in a second, on another in an hour.
 
 Masters. They never wait in a node's queue, and what waits there does not delay them. The node that is held for a master
 is told so. It starts nothing that waits in that room, and says what those that run leave free. The master goes there as
@@ -15,7 +17,7 @@ soon as that is enough. Room is kept until the master is known to have started, 
 master is on its way. Where that goes wrong, as where the node registers anew, it starts beyond what is free.
 
 Opportunistic containers. `rm.scheduler.opportunistic.starved` says whose masters are given none because all queues are
-long. The node whose queue is empty first, as far as is known, is held for them.
+long.
 """
 
 import math
@@ -85,7 +87,7 @@ class HoldChoice:
         suits = partial(self.suits, view, hold, now)
         queues.soonest.refresh(now)
         is_held = hold.node.hold is not None and hold.node.hold.is_for(attempt, ask)
-        wait_s = room_comes(queue, is_held=is_held) if suits(hold.node) else math.inf
+        wait_s = room_comes(queue, goes_first=hold.goes_first, is_held=is_held) if suits(hold.node) else math.inf
         least_s = queues.soonest.elsewhere(hold, suits)
         if least_s is None or wait_s <= as_good_as(least_s):
             return True
@@ -172,12 +174,13 @@ def opportunistic_holds(
     """
 
     def nearness(node: NodeView) -> tuple[float, float, int, NodeId]:
-        return node.queue.expected_wait(), last.get(node.id, -math.inf), node.queue.length, node.id
+        wait_s = room_comes(node.queue, goes_first=False)
+        return wait_s, last.get(node.id, -math.inf), node.queue.length, node.id
 
     for node in sorted(nodes, key=nearness):
         if missing <= 0:
             return
-        wait_s, at_once = node.queue.expected_wait(), runs_at_once(node.queue)
+        wait_s, at_once = room_comes(node.queue, goes_first=False), runs_at_once(node.queue)
         until = now + (starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s)
         kind, left = HoldKind.OPPORTUNISTIC, min(at_once, missing)
         yield OpportunisticHold(node, want.attempt, kind, now, left, want.since, until=until)
