@@ -20,6 +20,7 @@ _DAEMONS: Final = (
     "yaq.ipc.server.",
     "yaq.log.",
     "yaq.nm.",
+    "yaq.quality.",
     "yaq.queue.",
     "yaq.riffle.merger.port",
     "yaq.riffle.merger.stall-ms",
