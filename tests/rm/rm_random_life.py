@@ -1,5 +1,7 @@
 """Random lives of a cluster, with what must hold after each event."""
 
+import math
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -27,6 +29,7 @@ from rm.scheduler.view.cluster import ClusterView
 from tests.rm.rm_world import BOUNDS, DEFAULT, DOMINANT, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import AskRow
+from yaqd.policies.asks.table import AskKey
 
 HOSTS = ("h0", "h1", "h2", "h3", "elsewhere")
 RACKS = ("/r0", "/r1", "/nowhere")
@@ -79,6 +82,13 @@ def fingerprint(view: ClusterView) -> object:
 class SchedulerLife(RuleBasedStateMachine):
     """Events in any order; what was promised to masters is counted beside the scheduler."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        #: when each node beat last; asks with preferred places, and when others lost their last one
+        self.beat_at: dict[NodeId, float] = {}
+        self.preferring: set[tuple[ApplicationAttemptId, AskKey]] = set()
+        self.open_since: dict[tuple[ApplicationAttemptId, AskKey], float] = {}
+
     @initialize(calculator=st.sampled_from([DOMINANT, DEFAULT]))
     def start(self, calculator: str) -> None:
         self.calculator = calculator
@@ -98,6 +108,8 @@ class SchedulerLife(RuleBasedStateMachine):
     def tell(self, event: SchedulerEvent) -> list[Outcome]:
         self.now += 1.0
         self.world.now = self.now
+        if isinstance(event, NodeBeat):
+            self.beat_at[event.node_id] = self.now
         decisions = self.world.tell(event)
         for decision in decisions:
             if isinstance(decision, Allocate):
@@ -311,16 +323,27 @@ class SchedulerLife(RuleBasedStateMachine):
 
     @invariant()
     def what_fits_is_not_left_waiting(self) -> None:
-        """Asks without preferred places wait only where no node, or no queue, has room."""
+        """Asks without preferred places wait only where no node, or no queue, has room.
+
+        One whose last preferred place was used up finds other nodes' room at their heartbeats.
+        """
         view = self.scheduler.view
         for app in view.applications.values():
             attempt = app.attempt
             if attempt is None or attempt.master is None or attempt.blacklist:
                 continue
             for ask in attempt.asks:
+                named = attempt.id, ask.key
+                if ask.prefers_places:
+                    self.preferring.add(named)
+                elif named in self.preferring:
+                    self.preferring.discard(named)
+                    self.open_since[named] = self.now
                 if not ask.pending or ask.prefers_places or not ask.allows("*"):
                     continue
-                roomy = [n for n in view.nodes.all() if n.cell and view.calculator.fits(ask.capability, n.free)]
+                since = self.open_since.get(named, -math.inf)
+                looked = [n for n in view.nodes.all() if self.beat_at.get(n.id, 0.0) > since]
+                roomy = [n for n in looked if n.cell and view.calculator.fits(ask.capability, n.free)]
                 if roomy and view.has_room(app.leaf, ask.capability) and may_take(view, app):
                     # Only a queue whose limit moved may wait, and only until the next heartbeat.
                     assert app.leaf.limits_users or any(q.limit is not None for q in app.leaf.upwards())

@@ -24,6 +24,7 @@ from yaqd.storage import PathNotFound, qualify
 
 CURVES: Final = ("auto", "sublinear", "superlinear")
 APPLICATION_TYPE: Final = "TRAINING"
+LARGEST_VCORES_KEY: Final = "yarn.scheduler.maximum-allocation-vcores"
 #: more are a slip of the hand
 _CORES_MAX: Final = 1_000_000
 
@@ -76,7 +77,9 @@ def submit_training(
     if memory_mb is not None:
         sizes[WORKER_MEMORY_KEY if program.class_name else DRIVER_MEMORY_KEY] = str(memory_mb)
     if not program.class_name:
-        sizes[DRIVER_VCORES_KEY] = str(math.ceil(terms.max_cores))
+        # on our nodes cores are held by orders, so a container that counts fewer virtual ones will do
+        most = conf.get_int(LARGEST_VCORES_KEY, minimum=1)
+        sizes[DRIVER_VCORES_KEY] = str(min(math.ceil(terms.max_cores), most))
     conf = conf.with_overrides(sizes, source="--memory")
     fields: dict[str, Any] = {
         "script": Path(program.path).name,

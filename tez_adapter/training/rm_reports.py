@@ -90,7 +90,7 @@ class RmReports:
             convergence=ConvergenceClass[terms.curve.upper()],
             target=terms.target,
             weight=terms.weight,
-            min_milli=round(1000 * terms.min_cores),
+            min_milli=round(1000 * terms.min_cores) or None,
             max_milli=round(1000 * terms.max_cores),
             iterations_expected=terms.iterations or None,
             partitions=terms.partitions or None,

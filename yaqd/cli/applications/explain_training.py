@@ -13,7 +13,11 @@ def show_training(found: dict[str, Any]) -> None:
     """Print why the job has its cores, and what its neighbours would gain."""
     click.echo(f"\n{_cores(found['cores'])} by the policy {found['policy']}: {found['why']}")
     if found["normalizedLoss"] is not None:
-        left = "" if found["ninetyS"] is None else f", nine tenths of its fall are done in {duration(found['ninetyS'])}"
+        left = (
+            ""
+            if found["ninetyS"] is None
+            else f", nine tenths of its fall are done in {duration(1000 * found['ninetyS'])}"
+        )
         click.echo(f"  loss {found['loss']:.6g}, {found['normalizedLoss']:.0%} of its fall ahead{left}")
     if found["iterationCoreSeconds"] is not None:
         click.echo(f"  an iteration costs {found['iterationCoreSeconds']:.3g} core-seconds, as nodes count")
@@ -30,7 +34,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         _cores(job["cores"]),
         "-" if job["gain"] is None else f"{job['gain']:.4f}",
         "-" if normalized is None else f"{normalized:.3f}",
-        "-" if ninety_s is None else duration(ninety_s),
+        "-" if ninety_s is None else duration(1000 * ninety_s),
         job["reason"].lower().replace("_", " "),
     )
 
