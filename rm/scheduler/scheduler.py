@@ -31,9 +31,11 @@ from rm.scheduler.events import (
     PreemptionRefreshed,
     PriorityChanged,
     ProxyPlaced,
+    QualityChanged,
     QualityDue,
     QueuesRefreshed,
     SchedulerEvent,
+    TrainingReported,
     UpdateAsked,
 )
 from rm.scheduler.facts import Facts
@@ -56,6 +58,8 @@ from rm.scheduler.view.invariants import validate
 from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import Resource
 
+#: they lead to orders every second, which would push all else out of the decision log
+_UNLOGGED: Final = frozenset((QualityDue, TrainingReported, QualityChanged))
 #: sizes of containers whose normal form is remembered
 _SIZES_MAX: Final = 4096
 
@@ -164,7 +168,7 @@ class Scheduler:
         if news:
             decisions += news
             news.clear()
-        if decisions and kind is not QualityDue:  # orders of every second would push all else out of the log
+        if decisions and kind not in _UNLOGGED:
             self.log.note(now, kind.__name__, decisions)
         return decisions
 
