@@ -290,7 +290,8 @@ _COURSE_S: Final = 5
 
 def _course(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     """The first seed's mean loss over time."""
-    for at, (label, run) in enumerate({run.label: run for run in reversed(runs)}.items()):
+    first = {run.label: run for run in reversed(runs)}
+    for at, (label, run) in enumerate(reversed(first.items())):
         times = (np.arange(len(run.course)) + 0.5) * _COURSE_S
         axes.plot(times, run.course, color=_COLOURS[at % len(_COLOURS)], linestyle=_LINES[at % len(_LINES)],
                   label=label, linewidth=1.3)  # fmt: skip

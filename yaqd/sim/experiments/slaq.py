@@ -66,7 +66,8 @@ def _mean(
     within: float = 0.0,
 ) -> Row:
     sense: Literal["near", "shown"] = "near" if within else "shown"
-    return Row(row, what, Measure(metric, case, is_of_means=True), reported, unit, sense, within, digits)
+    measure = Measure(metric, case, is_of_means=True)
+    return Row(row, what, measure, reported, unit, sense, tolerance=within, digits=digits)
 
 
 _OTHERS: Final = ("las", "srpt", "goodput")
