@@ -220,7 +220,7 @@ class DistributedScheduler:
             self._estimates[priority] = usable_s
 
     def _take_in(self, event: Asked, now: float) -> None:
-        self.asks.check_room(len(event.rows))
+        self.asks.check_room(sum(row.count > 0 for row in event.rows))
         self.blacklist.difference_update(event.blacklist_removals)
         self.blacklist.update(event.blacklist_additions)
         for row in event.rows:

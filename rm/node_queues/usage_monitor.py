@@ -15,7 +15,7 @@ from rm.node_queues.reports import YAQ_QUEUE
 from rm.node_queues.words import NodeQueueing
 from rm.scheduler.events import Elapsed
 from rm.scheduler.facts import NodeQueue
-from rm.scheduler.opportunistic.room import left, longer_wait
+from rm.scheduler.opportunistic.room import backlog, left, longer_wait
 from yaqd.model import ApplicationAttemptId, NodeId
 from yaqd.proto import convert
 from yaqd.proto import yarn_service_pb2 as pb
@@ -44,7 +44,7 @@ class UsageMonitor:
 
     def _extend(self, message: pb.RemoteNode, queue: NodeQueue) -> None:
         convert.put_resource(message.yaq_free, left(queue))
-        message.yaq_queued = queue.length
+        message.yaq_queued = backlog(queue)
         if queue.opportunistic_max < math.inf:
             message.yaq_queue_max = int(queue.opportunistic_max)
         if self.understands(queue.node.id):

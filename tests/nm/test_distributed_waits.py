@@ -39,7 +39,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.opportunistic.room import left, longer_wait
+from rm.scheduler.opportunistic.room import backlog, left, longer_wait
 from rm.scheduler.view.calculators import AllocationBounds
 from tests.rm.rm_world import World
 from yaqd.model import (
@@ -135,7 +135,7 @@ class Proxies(World):
         self.tell(Elapsed())
         for queue in self.scheduler.opportunistic.ranked(job.attempt):
             wait_s, free = longer_wait(queue, ONE), left(queue)
-            offers.append(NodeOffer(queue.node.id, "", "/r", "", wait_s, free, queue.length, 10, reads_tasks=True))
+            offers.append(NodeOffer(queue.node.id, "", "/r", "", wait_s, free, backlog(queue), 10, reads_tasks=True))
         return NodesPublished(tuple(offers))
 
     # ---- masters

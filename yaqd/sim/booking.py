@@ -27,7 +27,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.opportunistic.room import left, longer_wait
+from rm.scheduler.opportunistic.room import backlog, left, longer_wait
 from rm.scheduler.scheduler import Scheduler, SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue
@@ -118,7 +118,7 @@ class Booking:
             self._stale.discard(node_id)
             wait_s = longer_wait(queue, self.scheduler.facts.bounds.minimum)
             most = int(queue.opportunistic_max) if queue.opportunistic_max < math.inf else None
-            rack, free, length = queue.node.rack, left(queue), queue.length
+            rack, free, length = queue.node.rack, left(queue), backlog(queue)
             self._offers[node_id] = NodeOffer(node_id, "", rack, "", wait_s, free, length, most, True, queue.slots)
         return self._offers[node_id]
 

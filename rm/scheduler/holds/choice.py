@@ -1,6 +1,7 @@
 """Choose the node that is held, and for whom.
 
-One rule for all kinds: a node is held where room comes soonest, as far as is known (`room_comes`). Of two that are
+One rule for all kinds: a node is held where room comes soonest, as far as is known (`room_comes`; for opportunistic
+containers, which have a line of their own at a node, `room.expected_wait`). Of two that are
 nearly as good either will do, since what nodes say is a heartbeat old. The kinds differ in who is due, and when.
 
 Reserved room. Small asks do not starve large ones: when an ask has waited for `reserve_after_s`, the next node that is
@@ -28,7 +29,7 @@ from typing import Final
 from rm.scheduler.assign.sweep import CHEAP, Look
 from rm.scheduler.assign.walk import first_in_line
 from rm.scheduler.node_queues.soonest import as_good_as, room_comes
-from rm.scheduler.opportunistic.room import runs_at_once
+from rm.scheduler.opportunistic.room import backlog, expected_wait, runs_at_once
 from rm.scheduler.opportunistic.unplaced import Want
 from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
@@ -174,13 +175,12 @@ def opportunistic_holds(
     """
 
     def nearness(node: NodeView) -> tuple[float, float, int, NodeId]:
-        wait_s = room_comes(node.queue, goes_first=False)
-        return wait_s, last.get(node.id, -math.inf), node.queue.length, node.id
+        return expected_wait(node.queue), last.get(node.id, -math.inf), backlog(node.queue), node.id
 
     for node in sorted(nodes, key=nearness):
         if missing <= 0:
             return
-        wait_s, at_once = room_comes(node.queue, goes_first=False), runs_at_once(node.queue)
+        wait_s, at_once = expected_wait(node.queue), runs_at_once(node.queue)
         until = now + (starve_s + 2.0 * wait_s if wait_s < math.inf else _UNKNOWN * starve_s)
         kind, left = HoldKind.OPPORTUNISTIC, min(at_once, missing)
         yield OpportunisticHold(node, want.attempt, kind, now, left, want.since, until=until)

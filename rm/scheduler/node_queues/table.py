@@ -136,11 +136,12 @@ class NodeQueues:
     def reported(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
         """Take in what a node says of its queue."""
         queue.opportunistic_max, queue.is_silent = event.opportunistic_max, False
+        queue.opportunistic_given, queue.opportunistic_s = 0, 0.0
         if self.spec is not None and event.queues_any:
             self._take_in(queue, event, now)
-        elif not queue.is_filled:
+        else:
             queue.running, queue.queued, queue.wait_s = event.running, event.queued, event.wait_s
-            queue.given, queue.opportunistic_s = 0, 0.0
+            queue.given = 0
 
     def _take_in(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
         """Take in what a node says whose queue is filled from now on, as far as it can be."""
@@ -187,7 +188,7 @@ class NodeQueues:
             self.resized(node)
         running, queued = event.running, event.queued
         queue.running, queue.queued = running if running > 0 else 0, queued if queued > 0 else 0
-        queue.given, queue.opportunistic_s = 0, 0.0
+        queue.given = 0
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
         # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
         within = queue.running
@@ -278,11 +279,8 @@ class NodeQueues:
     def sent_opportunistic(self, queue: NodeQueue, app_id: ApplicationId, priority: int) -> None:
         """Note that an opportunistic container was sent to wait, which is charged to nobody."""
         estimate = self.estimate(app_id, priority)
-        queue.given += 1
+        queue.opportunistic_given += 1
         queue.opportunistic_s += math.inf if estimate is None else estimate
-        queue.is_heard = False
-        if queue.is_filled:
-            self.open.enter(queue)
 
     def start(self, node_id: NodeId, container_id: ContainerId) -> None:
         """Count the container, about to be discharged, as any other if it waited until now."""

@@ -23,6 +23,7 @@ from rm.scheduler.events import ProxyPlaced
 from rm.scheduler.opportunistic.room import (
     RULES,
     LoadOrder,
+    backlog,
     behind,
     is_open,
     lets_wait,
@@ -334,11 +335,11 @@ class Opportunistic:
     def _is_known(self, queue: NodeQueue) -> bool:
         if self.limits.order is LoadOrder.QUEUE_WAIT_TIME and queue.wait_s == math.inf:
             return False
-        return lets_wait(queue) and queue.length < queue.opportunistic_max
+        return lets_wait(queue) and backlog(queue) < queue.opportunistic_max
 
     def _order(self, queue: NodeQueue) -> tuple[float, float, float, NodeId]:
         wait_s = queue.wait_s if self.limits.order is LoadOrder.QUEUE_WAIT_TIME else 0.0
-        return wait_s, queue.length, used_share(queue), queue.node.id
+        return wait_s, backlog(queue), used_share(queue), queue.node.id
 
     # ---- containers
 

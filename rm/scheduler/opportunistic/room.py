@@ -44,6 +44,16 @@ def lets_wait(queue: NodeQueue) -> bool:
     return queue.opportunistic_max > 0 and not queue.node.is_draining and not queue.is_silent
 
 
+def backlog(queue: NodeQueue) -> int:
+    """Count what waits there: as the node said, and opportunistic containers that were sent there since."""
+    return queue.queued + queue.opportunistic_given
+
+
+def expected_wait(queue: NodeQueue) -> float:
+    """Estimate how long a newcomer waits there, s; inf: nobody knows. What was sent there since runs before it."""
+    return queue.wait_s + queue.opportunistic_s / (queue.running or 1)
+
+
 def runs_at_once(queue: NodeQueue) -> int:
     """Count how many run there beside each other; 1 where nobody has seen it."""
     return max(1, queue.slots)
@@ -51,7 +61,7 @@ def runs_at_once(queue: NodeQueue) -> int:
 
 def has_room(queue: NodeQueue) -> bool:
     """Tell whether it would start one of what it usually runs at once."""
-    return queue.is_filled and not queue.length and queue.running < runs_at_once(queue)
+    return queue.is_filled and not backlog(queue) and queue.running < runs_at_once(queue)
 
 
 def starts(queue: NodeQueue, need: Resource, fits: Fits) -> bool:
@@ -61,7 +71,7 @@ def starts(queue: NodeQueue, need: Resource, fits: Fits) -> bool:
 
 def has_place(queue: NodeQueue, need: Resource, fits: Fits) -> bool:
     """Tell whether a container may be sent there, to start or to wait."""
-    return lets_wait(queue) and (starts(queue, need, fits) or queue.length < queue.opportunistic_max)
+    return lets_wait(queue) and (starts(queue, need, fits) or backlog(queue) < queue.opportunistic_max)
 
 
 def takes(queue: NodeQueue, need: Resource, wait_limit_s: float, fits: Fits) -> bool:
@@ -73,12 +83,12 @@ def takes(queue: NodeQueue, need: Resource, wait_limit_s: float, fits: Fits) -> 
         return False
     if wait_limit_s == math.inf or starts(queue, need, fits):
         return True
-    return queue.wait_s > 0.0 and queue.expected_wait() < wait_limit_s
+    return queue.wait_s > 0.0 and expected_wait(queue) < wait_limit_s
 
 
 def place_there(queue: NodeQueue, rule: str) -> NodeQueuePlace:
     """Describe the place of a container that is sent to wait now."""
-    return NodeQueuePlace(queue.wait_s, queue.length, rule)
+    return NodeQueuePlace(queue.wait_s, backlog(queue), rule)
 
 
 def left(queue: NodeQueue) -> Resource:
@@ -105,15 +115,18 @@ def longer_wait(queue: NodeQueue, least: Resource) -> float:
 
 
 def load(queue: NodeQueue) -> Load:
-    """Return what the placement policy goes by: its wait longer by what was sent there since."""
-    return Load(queue.length, _longer(queue), queue.slots)
+    """Return what the placement policy goes by, of a container that does not start at once.
+
+    Its wait is longer by what was sent there since. A wait of 0 said that there was room, which is gone.
+    """
+    return Load(backlog(queue), _longer(queue) if queue.wait_s > 0.0 else math.inf, queue.slots)
 
 
 def behind(queue: NodeQueue) -> int:
     """Return what decides between nodes that are equal in all else: how many wait, then how much is in use."""
-    return _SHARES * queue.length + min(_SHARES - 1, int(_SHARES * min(1.0, used_share(queue))))
+    return _SHARES * backlog(queue) + min(_SHARES - 1, int(_SHARES * min(1.0, used_share(queue))))
 
 
 def _longer(queue: NodeQueue) -> float:
     waiting = queue.queued + 1
-    return queue.wait_s * (waiting + queue.given) / waiting
+    return queue.wait_s * (waiting + queue.opportunistic_given) / waiting

@@ -90,6 +90,8 @@ class Starved:
         most = max(1, len(nodes) // _PART) - len(self._holds.opportunistic)
         due = [want for want in self._wants.values() if now - want.since >= starve_s] if most > 0 else []
         for want in sorted(due, key=lambda want: want.since):
+            if most <= 0:
+                break
             for hold in islice(self._due(want, nodes, starve_s, now), most):
                 self.news += self._holds.begin(hold)
                 self._last[hold.node.id] = now

@@ -120,6 +120,7 @@ class NodeQueue:
         "most",
         "name",
         "node",
+        "opportunistic_given",
         "opportunistic_max",
         "opportunistic_s",
         "queued",
@@ -147,7 +148,9 @@ class NodeQueue:
         self.opportunistic_max: float = 0
         #: what opportunistic containers were granted of the node
         self.held = _NOTHING
-        #: how long those run that were sent to wait here since its last report, s
+        #: how many of these were sent to wait here since its last report, and how long they run, s: the node keeps a
+        #: line for them, behind the one of guaranteed containers
+        self.opportunistic_given = 0
         self.opportunistic_s = 0.0
         #: containers that may wait here
         self.bound = 0
@@ -211,7 +214,7 @@ class NodeQueue:
 
     def expected_wait(self) -> float:
         """Return how long a newcomer would wait, s: as its node said, and what was sent there since runs before it."""
-        return self.wait_s + (self.added_s + self.opportunistic_s) / (self.running or 1)
+        return self.wait_s + self.added_s / (self.running or 1)
 
     def count_added(self) -> None:
         """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""
@@ -249,7 +252,7 @@ class NodeQueue:
         """Return why nothing more is sent to wait here; None: something may be. `wait_max_s`: what may wait longest."""
         if len(self.waiting) >= self.bound or self.queued + self.given >= self.bound:
             return NoRoom.FULL
-        if self.is_silent:
+        if self.is_silent or self.reported_at is None:
             return NoRoom.SILENT
         if self.node.hold is not None:
             return NoRoom.HELD
