@@ -173,7 +173,11 @@ def test_a_script_is_a_class_or_a_program(tmp_path: Path) -> None:
     script.write_text(_GOOD)
     assert is_iterative(script) and load_iterative(script).__name__ == "Train"
     script.write_text("raise SystemExit('is not run')")
-    assert not is_iterative(script) and is_iterative(f"{script}:Train")
+    assert not is_iterative(script)
+    with pytest.raises(JobError, match="has no job class Train: it has no subclass"):
+        is_iterative(f"{script}:Train")
+    script.write_text("from elsewhere import Train")
+    assert is_iterative(f"{script}:Train")
     script.write_text("def (")
     with pytest.raises(JobError, match=r"train.py is no Python: "):
         is_iterative(script)

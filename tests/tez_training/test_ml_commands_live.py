@@ -46,7 +46,7 @@ def test_a_job_is_submitted_listed_and_watched(yaq: Yaq, write: Write, training_
     assert (row["name"], row["iteration"], row["state"]) == ("Descent", 8, "FINISHED")
     assert 0 <= row["normalized"] <= 1
     page = yaq("ml", "watch", told["application_id"])
-    assert "Descent FINISHED" in page and "iteration 8" in page and page.count("•") >= 5
+    assert "Descent SUCCEEDED" in page and "iteration 8" in page and page.count("•") >= 5
     assert "Descent" in yaq("ml", "list", "--all")
     (watched,) = json.loads(yaq("ml", "watch", told["application_id"], "--json"))
     assert [point["iteration"] for point in watched["curve"]] == list(range(9))

@@ -98,3 +98,16 @@ def test_orders_count_once_and_in_their_order() -> None:
 def test_each_class_has_its_number(curve: str) -> None:
     told = news(understood(Training(curve=curve)))
     assert told is not None and told.convergence is not None and told.convergence.name.lower() == curve
+
+
+def test_another_attempt_tells_where_the_losses_began_and_then_the_latest() -> None:
+    reports = understood()
+    reports.recall([(iteration, 100.0 / (1 + iteration)) for iteration in range(200)])
+    first, latest = news(reports), news(reports)
+    assert first is not None and latest is not None
+    assert first.first_iteration == 0 and first.losses[0] == 100.0 and first.weight == 2.0
+    assert latest.losses[-1] == 100.0 / 200 and len(latest.losses) == 60
+    assert latest.sequence == first.sequence + 1 and news(reports) is None
+    reports.note(200, 0.4)
+    later = news(reports)
+    assert later is not None and later.first_iteration == 200

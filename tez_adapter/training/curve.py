@@ -86,6 +86,11 @@ class Curve:
         span = self.first_loss - self.least_loss
         return min(1.0, max(0.0, (self.last.loss - self.least_loss) / span)) if span > 0 else 1.0
 
+    def losses(self) -> list[tuple[int, float]]:
+        """Return iterations with their losses, as far as they are kept and numbers."""
+        kept = [*self.points, *([self.last] if self.last is not None and self.last is not self.points[-1] else [])]
+        return [(p.iteration, p.loss) for p in kept if p.loss is not None and math.isfinite(p.loss)]
+
     def copy(self) -> "Curve":
         """Return the curve as it is now, for another thread."""
         other = Curve()

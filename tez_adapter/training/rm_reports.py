@@ -6,6 +6,7 @@ answer that is repeated counts none twice.
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,6 +18,8 @@ from yaqd.proto.words import TRAINING
 
 #: losses that wait for a heartbeat; a window of the predictors is no longer
 _LOSSES_MAX: Final = 60
+#: losses from the start on that tell how it fell at first
+_FIRST_MAX: Final = 20
 #: iterations whose processor time counts alike
 _CPU_SHARE: Final = 0.2
 
@@ -27,6 +30,8 @@ class RmReports:
         #: what the ResourceManager and this job manager both understand
         self.is_understood = False
         self._losses: deque[tuple[int, float]] = deque(maxlen=_LOSSES_MAX)
+        #: the first ones, told before the others to a ResourceManager that has not heard them
+        self._first: list[tuple[int, float]] = []
         #: that the last message carried
         self._carried: list[tuple[int, float]] = []
         self._sequence = 0
@@ -64,10 +69,13 @@ class RmReports:
 
     def news(self) -> pb.YaqReports | None:
         """Return what is new, from now on taken as told; None: nothing."""
-        if not self.is_understood or (self._wishes_told and not self._losses):
+        if not self.is_understood or (self._wishes_told and not self._losses and not self._first):
             return None
-        carried = _latest_run(list(self._losses))
-        self._losses.clear()
+        carried = _latest_run(self._first or list(self._losses))
+        if self._first:
+            self._first = []
+        else:
+            self._losses.clear()
         self._carried = carried
         self._sequence += 1
         first = carried[0][0] if carried else 0
@@ -95,6 +103,16 @@ class RmReports:
             iterations_expected=terms.iterations or None,
             partitions=terms.partitions or None,
         )
+
+    def recall(self, losses: Sequence[tuple[int, float]]) -> None:
+        """Tell anew all that the job has reported so far, its first losses and then the latest.
+
+        Else what it has fallen by would be counted from where another attempt, or another ResourceManager, began.
+        """
+        self._first = list(losses[:_FIRST_MAX])
+        self._losses.clear()
+        self._losses.extend(losses[_FIRST_MAX:])
+        self._carried = []
 
     def forget(self) -> None:
         """Tell again what was told last: the ResourceManager may not have heard it."""

@@ -101,6 +101,7 @@ class TrainingService:
         self._keeping = in_background(self._keeper.keep_job)
         if saved is not None:
             self._curve = saved.curve
+            self.reports.recall(self._curve.losses())
             self._program = None if saved.program is None else (saved.iteration, saved.program)
         if self._terms.partitions:
             known = () if saved is None else saved.evaluations
@@ -240,6 +241,7 @@ class TrainingService:
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
         self.reports.registered(response)
+        self.reports.recall(self._curve.losses())
         if not self.reports.is_understood and not self._is_on_its_own:
             self._is_on_its_own = True
             self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")

@@ -22,17 +22,17 @@ def is_iterative(script: str | Path) -> bool:
     """Return whether a script is to be loaded as a class: it names one (`train.py:Train`), or has one that is derived
     from IterativeJob. Other scripts are programs. The script is read and not run. JobError: it cannot be read."""
     path, named = split_script(str(script))
-    if named:
-        return True
     if not Path(path).is_file():
         raise JobError(f"no training script at {path}: give the path of a Python file")
     try:
         tree = ast.parse(Path(path).read_bytes(), path)
     except (SyntaxError, ValueError) as error:
         raise JobError(f"{path} is no Python: {error}") from None
-    return any(
-        _last_name(base) == _BASE for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases
-    )
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    derived = any(_last_name(base) == _BASE for node in classes for base in node.bases)
+    if named and not derived and not any(node.name == named for node in classes) and not _imports(tree, named):
+        raise JobError(f"{path} has no job class {named}: it has no subclass of yaqd.ml.{_BASE}")
+    return bool(named) or derived
 
 
 def load_iterative(
@@ -82,6 +82,12 @@ def check_iterative(job: type[IterativeJob], path: str) -> type[IterativeJob]:
 
 def _signature(name: str) -> str:
     return f"{name}({', '.join(inspect.signature(getattr(IterativeJob, name)).parameters)})"
+
+
+def _imports(tree: ast.Module, name: str) -> bool:
+    """Tell whether the script may have the name from elsewhere."""
+    imported = (alias for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names)
+    return any(name == (alias.asname or alias.name) or alias.name == "*" for alias in imported)
 
 
 def _last_name(base: ast.expr) -> str:

@@ -13,16 +13,12 @@ def show_training(found: dict[str, Any]) -> None:
     """Print why the job has its cores, and what its neighbours would gain."""
     click.echo(f"\n{_cores(found['cores'])} by the policy {found['policy']}: {found['why']}")
     if found["normalizedLoss"] is not None:
-        left = (
-            ""
-            if found["ninetyS"] is None
-            else f", nine tenths of its fall are done in {duration(1000 * found['ninetyS'])}"
-        )
-        click.echo(f"  loss {found['loss']:.6g}, {found['normalizedLoss']:.0%} of its fall ahead{left}")
+        click.echo(f"  loss {found['loss']:.6g}, {_ahead(found['normalizedLoss'], found['ninetyS'])}")
     if found["iterationCoreSeconds"] is not None:
         click.echo(f"  an iteration costs {found['iterationCoreSeconds']:.3g} core-seconds, as nodes count")
     if found["beside"]:
-        click.echo(f"\n{found['others']} others train in {found['queue']}; predicted gain until the next division:")
+        others = f"{found['others']} other job{'s' * (found['others'] != 1)}"
+        click.echo(f"\nBeside {others} in {found['queue']}; predicted gain until the next division:")
         print_table(_HEADINGS, [_row(job) for job in (found, *found["beside"])], empty="")
 
 
@@ -34,10 +30,23 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         _cores(job["cores"]),
         "-" if job["gain"] is None else f"{job['gain']:.4f}",
         "-" if normalized is None else f"{normalized:.3f}",
-        "-" if ninety_s is None else duration(1000 * ninety_s),
+        "-" if ninety_s is None else _soon(ninety_s),
         job["reason"].lower().replace("_", " "),
     )
 
 
+def _ahead(normalized: float, ninety_s: float | None) -> str:
+    """Say how far a job has come; a loss that never fell has its whole fall ahead."""
+    if normalized >= 1.0:
+        return "which has not fallen so far"
+    if ninety_s is not None and ninety_s > 0.0:
+        return f"{normalized:.0%} of its fall ahead, nine tenths of it are done in {_soon(ninety_s)}"
+    return f"{normalized:.0%} of its fall ahead"
+
+
+def _soon(seconds: float) -> str:
+    return "done" if seconds <= 0.0 else duration(1000 * seconds)
+
+
 def _cores(cores: float | None) -> str:
-    return "as many cores as it can use" if cores is None else f"{cores:g} cores"
+    return "as many cores as it can use" if cores is None else f"{cores:g} core{'s' * (cores != 1)}"

@@ -137,7 +137,7 @@ def _page(views: "list[TrainingView]") -> str:
     (view,) = views
     losses = [(p.iteration, p.loss) for p in view.points if p.loss is not None]
     drawn = chart(losses, _CHART_COLUMNS, _CHART_ROWS)
-    return "\n".join([f"{view.report.id} {view.report.name} {view.report.state.name}", *drawn, _now(view)])
+    return "\n".join([f"{view.report.id} {view.report.name} {_state(view.report)}", *drawn, _now(view)])
 
 
 def _now(view: "TrainingView") -> str:
@@ -193,17 +193,22 @@ def _row(view: "TrainingView", predicted: dict[str, Any]) -> tuple[object, ...]:
     return (
         report.id,
         shortened(report.name, 24),
-        report.state.name,
+        _state(report),
         _or_dash(view.iteration),
         "-" if view.loss is None else f"{view.loss:.6g}",
         "-" if normalized is None else f"{normalized:.3f}",
         "-" if gain is None else f"{gain:.4f}",
-        "-" if ninety_s is None else duration(1000 * ninety_s),
+        "-" if ninety_s is None else "done" if ninety_s <= 0.0 else duration(1000 * ninety_s),
         "-" if view.cores is None else f"{view.cores:g}",
         _or_dash(view.workers),
         duration(end_ms - report.start_ms) if report.start_ms else "-",
         spark(_losses(view), _SPARK),
     )
+
+
+def _state(report: "ApplicationReport") -> str:
+    """Say how a job stands, and of one that is over how it ended."""
+    return report.final_status.name if report.state.is_final else report.state.name
 
 
 def _or_dash(number: int | None) -> str:
@@ -216,6 +221,7 @@ def _as_dict(view: "TrainingView") -> dict[str, Any]:
         "name": view.report.name,
         "user": view.report.user,
         "state": view.report.state.name,
+        "final": view.report.final_status.name if view.report.state.is_final else None,
         "iteration": view.iteration,
         "iterations_expected": view.iterations_expected,
         "loss": view.loss,
