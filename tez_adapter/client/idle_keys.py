@@ -51,6 +51,7 @@ _JOBS_TOO: Final = (
     "yarn.resourcemanager.hostname",
     "yarn.resourcemanager.scheduler.address",
     "yarn.resourcemanager.webapp.address",
+    "yarn.scheduler.maximum-allocation-vcores",
 )
 _COMMANDS: Final = "yaq.job.command."
 _STREAMING: Final = (

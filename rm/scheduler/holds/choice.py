@@ -1,7 +1,8 @@
 """Choose the node that is held, and for whom.
 
-One rule for all kinds: a node is held where room comes soonest, as far as is known (`room_comes`; for opportunistic
-containers, which have a line of their own at a node, `room.expected_wait`). Of two that are
+All kinds go by how soon room comes, as far as is known: for guaranteed containers until something ends on the node
+(`room_comes`), for opportunistic ones until all that waits there has started (`room.expected_wait`). To measure both by
+the second was tried: newcomers then began 12 s later in place of 6 (tests/rm/test_newcomers.py). Of two nodes that are
 nearly as good either will do, since what nodes say is a heartbeat old. The kinds differ in who is due, and when.
 
 Reserved room. Small asks do not starve large ones: when an ask has waited for `reserve_after_s`, the next node that is
@@ -88,7 +89,7 @@ class HoldChoice:
         suits = partial(self.suits, view, hold, now)
         queues.soonest.refresh(now)
         is_held = hold.node.hold is not None and hold.node.hold.is_for(attempt, ask)
-        wait_s = room_comes(queue, goes_first=hold.goes_first, is_held=is_held) if suits(hold.node) else math.inf
+        wait_s = room_comes(queue, is_held=is_held) if suits(hold.node) else math.inf
         least_s = queues.soonest.elsewhere(hold, suits)
         if least_s is None or wait_s <= as_good_as(least_s):
             return True

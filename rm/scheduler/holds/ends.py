@@ -65,7 +65,7 @@ def _is_lost(view: ClusterView, choice: HoldChoice, hold: AskHold, now: float) -
         return False
     suits = partial(choice.suits, view, hold, now)
     queues.soonest.refresh(now)
-    wait_s = room_comes(queue, goes_first=hold.goes_first, is_held=True) if suits(hold.node) else math.inf
+    wait_s = room_comes(queue, is_held=True) if suits(hold.node) else math.inf
     if wait_s <= _MUCH_LATER * as_good_as(0.0):
         return False
     elsewhere_s = queues.soonest.elsewhere(hold, suits)

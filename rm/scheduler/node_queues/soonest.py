@@ -35,8 +35,8 @@ class Soonest:
         self._charged = charged
         self._estimate = estimate
         self._ordered_at = -math.inf
-        #: with the time until room comes there, the shortest first, s: of what waits its turn, and of what goes first
-        self._orders: dict[bool, list[tuple[float, str, NodeQueue]]] = {False: [], True: []}
+        #: with the time until something ends there, the shortest first, s
+        self._order: list[tuple[float, str, NodeQueue]] = []
         #: what is taken for good at those that were asked for since
         self._endless: dict[NodeQueue, Resource] = {}
         #: what was found for each size since
@@ -50,7 +50,7 @@ class Soonest:
         self.refresh(now)
         found = self._has_queue.get(shape)
         if found is None:
-            queues = (queue for _, _, queue in self._orders[False] if queue.bound > 0 and not queue.is_silent)
+            queues = (queue for _, _, queue in self._order if queue.bound > 0 and not queue.is_silent)
             found = any(fits(shape, queue.node.total) and queue.expected_wait() < math.inf for queue in queues)
             self._has_queue[shape] = found
         return found
@@ -70,8 +70,9 @@ class Soonest:
         return held.is_master or self._estimate(held.application.id, held.priority) is None
 
     def elsewhere(self, hold: AskHold, suits: Callable[[NodeView], bool]) -> float | None:
-        """Find the shortest time until room comes at another node that is held for nobody else, s; None: none suits."""
-        for wait_s, _, queue in islice(self._orders[hold.goes_first], _LOOKED_AT_MAX):
+        """Find the shortest time until something ends at another node that is held for nobody else, s; None: none
+        suits."""
+        for wait_s, _, queue in islice(self._order, _LOOKED_AT_MAX):
             node = queue.node
             if node is hold.node or queue.is_silent or not queue.is_filled or node.is_draining:
                 continue
@@ -85,9 +86,7 @@ class Soonest:
     def refresh(self, now: float) -> None:
         if not self._ordered_at <= now < self._ordered_at + _BELIEVED_S:
             self._ordered_at = now
-            for goes_first in self._orders:
-                known = ((room_comes(queue, goes_first=goes_first), queue) for queue in self._queues.values())
-                self._orders[goes_first] = sorted((wait_s, queue.name, queue) for wait_s, queue in known)
+            self._order = sorted((_next_end(queue), queue.name, queue) for queue in self._queues.values())
             self._endless.clear()
             self._has_queue.clear()
 
@@ -97,15 +96,18 @@ def as_good_as(least_s: float) -> float:
     return _AS_GOOD * least_s + _AS_GOOD_S
 
 
-def room_comes(queue: NodeQueue, *, goes_first: bool, is_held: bool = False) -> float:
-    """Estimate how soon room comes there for a container, s; inf: nobody knows.
+def room_comes(queue: NodeQueue, *, is_held: bool) -> float:
+    """Estimate how soon room comes there for an ask, s; inf: nobody knows. `is_held`: the node is held for it.
 
-    What waits its turn starts once the queue is empty and one more has ended. What goes first, as a master does, starts
-    with the next end, roughly: a newcomer waits for one end more than others wait before it. `is_held`: the node is
-    held for it. A node that keeps room for a master says that itself. What it says of a newcomer is of one behind the
-    master then, which may be never.
+    A node that keeps room for a master says that itself. What it says of a newcomer is of one behind the master then,
+    which may be never.
     """
     if is_held and queue.room is not None:
         return queue.room_s if queue.room_s is not None else 0.0
-    wait_s = queue.expected_wait()
-    return wait_s / (queue.length + 1) if goes_first else wait_s
+    return _next_end(queue)
+
+
+def _next_end(queue: NodeQueue) -> float:
+    """Estimate how soon something ends there, s, roughly: a newcomer waits for one end more than others wait before
+    it."""
+    return queue.expected_wait() / (queue.length + 1)

@@ -60,11 +60,6 @@ class AskHold(_Hold):
         return self.ask.capability
 
     @property
-    def goes_first(self) -> bool:
-        """Tell whether what waits in the node's queue does not delay it."""
-        return self.ask.is_master
-
-    @property
     def is_wanted(self) -> bool:
         """Tell whether the attempt still wants a container of the ask."""
         return self.ask.pending > 0 and self.attempt.asks.get(self.ask.key) is self.ask
