@@ -124,3 +124,11 @@ def test_rows_that_come_back_to_a_full_table_shut_nobody_out(zeroed: bool) -> No
     proxy.validate()
     proxy.handle(Asked(tuple(row(name, 0) for name in ("h1", "/r1", "h2", "/r2", "*")) if zeroed else ()), 2.0)
     assert proxy.asks.pending == (0 if zeroed else 2) and math.isfinite(proxy.lowest_id)
+
+
+def test_absurd_numbers_of_a_node_whose_queue_is_not_filled_are_bounded() -> None:
+    life = Both(None)
+    node = life.join("h")
+    life.tell(NodeQueueReported(node, -3, -2, math.nan, opportunistic_max=10, queues_any=False))
+    queue = life.scheduler.view.nodes.all()[0].queue
+    assert (queue.running, queue.queued, queue.wait_s) == (0, 0, math.inf)

@@ -140,7 +140,8 @@ class NodeQueues:
         if self.spec is not None and event.queues_any:
             self._take_in(queue, event, now)
         else:
-            queue.running, queue.queued, queue.wait_s = event.running, event.queued, event.wait_s
+            queue.running, queue.queued = max(0, event.running), max(0, event.queued)
+            queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
             queue.given = 0
 
     def _take_in(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
