@@ -12,13 +12,13 @@ ruff format --check .
 mypy
 lint-imports
 [ $# -eq 0 ] || exec python -m pytest "$@"
-# Three at a time, and beside them those with real Hadoop programs: most tests wait for daemons more than they compute.
+# Two at a time, and beside them those with real Hadoop programs: most tests wait for daemons more than they compute.
 stock=$(mktemp)
 trap 'rm -f "$stock"; [ -z "${beside:-}" ] || kill "$beside" 2>/dev/null' EXIT
 failed=0
 python -m pytest -m "interop and not full" > "$stock" 2>&1 &
 beside=$!
-python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not interop and not full" || failed=$?
+python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" || failed=$?
 wait "$beside" || failed=$?
 beside=
 cat "$stock"
