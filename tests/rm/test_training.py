@@ -151,3 +151,24 @@ def test_an_attempt_that_ends_is_forgotten() -> None:
     life.tell(AttemptEnded(job))
     assert life.scheduler.facts.training(job.application_id) is None and not life.scheduler.facts.training_jobs()
     assert not life.report(job, 0.5), "a late report begins nothing"
+
+
+def test_who_names_no_least_gets_a_part_and_the_rest_goes_by_gain() -> None:
+    life = Life(QualitySpec(policy="slaq-total", milli=2000))
+    jobs = [life.begin() for _ in range(6)]
+    for number, job in enumerate(jobs):
+        life.report(job, max_milli=2000)
+        life.report(job, *falling(20, 0.9 if number == 0 else 0.1), cpu_ms_per_iteration=500.0)
+    life.epoch()
+    assert life.cores(jobs[0]) >= 1000 and all(50 <= life.cores(job) < 333 for job in jobs[1:])
+
+
+@pytest.mark.parametrize(("least", "granted"), [(300, 300), (1000, 500)])
+def test_least_cores_are_an_equal_share_only_where_not_all_fit(least: int, granted: int) -> None:
+    life = Life(QualitySpec(policy="slaq-total", milli=2000))
+    jobs = [life.begin() for _ in range(4)]
+    for number, job in enumerate(jobs):
+        life.report(job, max_milli=2000, min_milli=least)
+        life.report(job, *falling(20, 0.9 if number == 0 else 0.1), cpu_ms_per_iteration=500.0)
+    life.epoch()
+    assert all(life.cores(job) >= granted for job in jobs) and sum(map(life.cores, jobs)) <= 2000

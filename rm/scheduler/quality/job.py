@@ -64,8 +64,11 @@ class TrainingJob:
         #: predicted normalized fall of its loss in this epoch
         self.gain = 0.0
 
-    def spec(self, report: TrainingReport) -> JobSpec:
-        """Read what the job says of itself with its first report, within bounds."""
+    def spec(self, report: TrainingReport, unit: int) -> JobSpec:
+        """Read what the job says of itself with its first report, within bounds.
+
+        One that names no least gets a `unit`, thousandths of a core: no job starves, and the rest is divided by gain.
+        """
         self.iterations_expected = report.iterations_expected or None
         weight = report.weight if report.weight is not None and 0.0 < report.weight < math.inf else 1.0
         cap = report.max_milli if report.max_milli is not None and report.max_milli > 0 else _CAP_MAX
@@ -74,7 +77,7 @@ class TrainingJob:
         target = report.target if report.target is not None and math.isfinite(report.target) else None
         return JobSpec(
             weight=min(weight, _WEIGHT_MAX),
-            floor=min(max(0, report.min_milli if report.min_milli is not None else MILLI), cap),
+            floor=min(max(0, report.min_milli if report.min_milli is not None else unit), cap),
             cap=cap,
             iterations=float(report.iterations_expected or math.inf),
             kind=int(report.convergence or 0),

@@ -65,7 +65,7 @@ class Training:
         job = self._jobs.get(attempt.id)
         if job is None:
             job = self._jobs[attempt.id] = TrainingJob(attempt, now)
-            job.row = self._forecasts.add(job.spec(report))
+            job.row = self._forecasts.add(job.spec(report, self.spec.unit))
         elif report.sequence <= job.sequence:
             return  # it was heard before, or is older than what was
         job.sequence = report.sequence
@@ -159,11 +159,14 @@ class Training:
 
 
 def _within(facts: TrainingJobs, division: Division, jobs: list[TrainingJob]) -> TrainingJobs:
-    """Bound what jobs ask for by what there is: floors by an equal share, and those that say no loss by it too."""
+    """Bound what jobs ask for by what there is: floors by an equal share where not all of them fit, and those that say
+    no loss by it always."""
     equal = max(division.unit, division.milli // len(jobs) // division.unit * division.unit)
     is_silent = ~facts.is_known & (facts.attained_s > _SILENT_S)
     facts.cap[is_silent] = np.minimum(facts.cap[is_silent], equal)
-    facts.floor[:] = np.minimum(np.minimum(facts.floor, equal), facts.cap)
+    facts.floor[:] = np.minimum(facts.floor, facts.cap)
+    if int(facts.floor.sum()) > division.milli:
+        facts.floor[:] = np.minimum(facts.floor, equal)
     return facts
 
 
