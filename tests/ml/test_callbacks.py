@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
-from yaqd.ml import Said, set_channel
+from tests.ml.ml_channel import Watched
+from yaqd.ml import set_channel
 from yaqd.ml.callbacks import (
     TorchLoop,
     fit_partially,
@@ -25,30 +26,6 @@ from yaqd.ml.callbacks import (
     xgboost_model,
 )
 from yaqd.ml.threads import one_thread
-
-
-class Watched:
-    """Keeps losses and the last checkpoint; says stop in an iteration."""
-
-    def __init__(self, stop_at: int = -1, saved: bytes | None = None) -> None:
-        self.stop_at, self.saved = stop_at, saved
-        self.losses: dict[int, float | None] = {}
-        self.cores = 1.0
-
-    def report(
-        self,
-        iteration: int,
-        loss: float | None,
-        checkpoint: Callable[[], bytes] | None,
-        metrics: Mapping[str, float],
-    ) -> Said:
-        self.losses[iteration] = loss
-        assert checkpoint is not None
-        self.saved = checkpoint()
-        return Said(self.cores, stop=iteration == self.stop_at)
-
-    def last_checkpoint(self) -> bytes | None:
-        return self.saved
 
 
 @pytest.fixture(autouse=True)

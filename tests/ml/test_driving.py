@@ -1,14 +1,15 @@
 """Data-parallel jobs: loading their class, calling their methods, the line that each mistake gets."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.ml.ml_channel import Watched
 from yaqd.mapreduce import JobError
-from yaqd.ml import IterativeJob, Partition, Said, set_channel
+from yaqd.ml import IterativeJob, Partition, set_channel
 from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step, drive
 from yaqd.ml.loading import is_iterative, load_iterative
@@ -34,30 +35,6 @@ class Halving(IterativeJob):
         return partials[0]["half"], float(state[0])
 
 
-class Listening:
-    """A channel with a checkpoint after each report, which stops a job on request."""
-
-    def __init__(self, stop_at: int = -1, saved: bytes | None = None) -> None:
-        self.losses: dict[int, float | None] = {}
-        self.saved = saved
-        self.stop_at = stop_at
-
-    def report(
-        self,
-        iteration: int,
-        loss: float | None,
-        checkpoint: Callable[[], bytes] | None,
-        metrics: Mapping[str, float],
-    ) -> Said:
-        self.losses[iteration] = loss
-        assert checkpoint is not None
-        self.saved = checkpoint()
-        return Said(1.0, stop=iteration == self.stop_at)
-
-    def last_checkpoint(self) -> bytes | None:
-        return self.saved
-
-
 @pytest.fixture(autouse=True)
 def no_channel() -> Iterator[None]:
     set_channel(None)
@@ -78,7 +55,7 @@ def steps(job: IterativeJob) -> Callable[[bytes], list[bytes]]:
 
 
 def test_a_job_is_driven_to_its_last_iteration() -> None:
-    channel = Listening()
+    channel = Watched()
     set_channel(channel)
     job = Halving()
     assert from_bytes(drive(job, steps(job))) == [0.25]
@@ -87,10 +64,10 @@ def test_a_job_is_driven_to_its_last_iteration() -> None:
 
 def test_stop_ends_it_and_a_checkpoint_goes_on_to_the_same_bytes() -> None:
     whole = drive(Halving(), steps(Halving()))
-    channel = Listening(stop_at=1)
+    channel = Watched(stop_at=1)
     set_channel(channel)
     assert from_bytes(drive(Halving(), steps(Halving()))) == [2.0]
-    after = Listening(saved=channel.saved)
+    after = Watched(saved=channel.saved)
     set_channel(after)
     assert drive(Halving(), steps(Halving())) == whole
     assert list(after.losses) == [2, 3, 4]

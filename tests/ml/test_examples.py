@@ -4,19 +4,20 @@ import json
 import math
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tests.ml.ml_channel import Watched
 from tests.ml.ml_workers import step
 from yaqd import sim
 from yaqd.cli.ml.here import CurveKeeper, train_class, train_script
 from yaqd.cli.ml.record import record_recipe
 from yaqd.mapreduce import parse_params
-from yaqd.ml import Said, examples, set_channel
+from yaqd.ml import examples, set_channel
 from yaqd.ml.driving import drive
 from yaqd.ml.examples.recipes import CLASSES, RECIPES, Recipe
 from yaqd.ml.loading import is_iterative, load_iterative
@@ -76,28 +77,6 @@ def test_the_model_is_the_same_to_the_bit_with_any_number_of_workers(
         assert drive(job, evaluate) == alone, f"{number} workers"
 
 
-class _Halted:
-    """Wants a checkpoint at each report, and ends a program after some."""
-
-    def __init__(self, stop_at: int, saved: bytes | None = None) -> None:
-        self.stop_at, self.saved = stop_at, saved
-        self.losses: dict[int, float | None] = {}
-
-    def report(
-        self,
-        iteration: int,
-        loss: float | None,
-        checkpoint: Callable[[], bytes] | None,
-        metrics: Mapping[str, float],
-    ) -> Said:
-        self.losses[iteration] = loss
-        self.saved = checkpoint() if checkpoint is not None else None
-        return Said(1.0, stop=iteration == self.stop_at)
-
-    def last_checkpoint(self) -> bytes | None:
-        return self.saved
-
-
 @pytest.mark.parametrize("name", ("boosted_classes", "boosted_regression"))
 def test_boosted_trees_go_on_from_a_checkpoint(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import runpy
@@ -108,8 +87,8 @@ def test_boosted_trees_go_on_from_a_checkpoint(name: str, monkeypatch: pytest.Mo
     assert len(whole.losses) == 12 and whole.losses[-1] < whole.losses[0]
 
     monkeypatch.setattr("sys.argv", [name, *words])
-    first = _Halted(4)
-    second = _Halted(-1)
+    first = Watched(4)
+    second = Watched(-1)
     try:
         set_channel(first)
         runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")

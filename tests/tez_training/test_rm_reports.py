@@ -103,7 +103,10 @@ def test_each_class_has_its_number(curve: str) -> None:
 def test_another_attempt_tells_where_the_losses_began_and_then_the_latest() -> None:
     reports = understood()
     reports.recall([(iteration, 100.0 / (1 + iteration)) for iteration in range(200)])
+    lost = news(reports)
+    reports.forget()
     first, latest = news(reports), news(reports)
+    assert lost is not None and first is not None and lost.losses == first.losses, "also where the answer did not come"
     assert first is not None and latest is not None
     assert first.first_iteration == 0 and first.losses[0] == 100.0 and first.weight == 2.0
     assert latest.losses[-1] == 100.0 / 200 and len(latest.losses) == 60

@@ -6,7 +6,8 @@ and its owner alone ends it here; the ResourceManager ends it for others.
 """
 
 import getpass
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from tez_adapter.client.terms import MODIFY_KEY, VIEW_KEY
 from yaqd.config import Configuration
@@ -49,3 +50,14 @@ class JobAccess:
             or listed.allows(user, groups_of)
             or self._administrators.allows(user, groups_of)
         )
+
+
+def for_tasks(handler: Callable[[Any], Any]) -> Callable[[Any, Caller], Any]:
+    """Return the handler for holders of the job's token: whoever has not proved it is no task of the job."""
+
+    def checked(request: Any, caller: Caller) -> Any:
+        if caller.auth != "TOKEN":
+            raise Authorization(f"{caller.user} has no token of this job")
+        return handler(request)
+
+    return checked

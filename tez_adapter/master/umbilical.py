@@ -13,10 +13,10 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Completion
 from tez_adapter.core.states import AttemptState, JobState
-from tez_adapter.master.access import JobAccess
+from tez_adapter.master.access import JobAccess, for_tasks
 from tez_adapter.protocol import JobClientProtocol, TaskUmbilicalProtocol
 from yaqd.ipc import Caller, RpcServer
-from yaqd.ipc.errors import Authorization, IllegalArgument
+from yaqd.ipc.errors import IllegalArgument
 from yaqd.model.endings import without_middle
 from yaqd.proto import job_pb2 as pb
 from yaqd.proto.protocols import Method
@@ -70,7 +70,7 @@ class Umbilical:
             (TaskUmbilicalProtocol.fetchFailed, self._fetch_failed),
         )
         for method, handler in handlers:
-            server.register(method, _for_tasks(handler))
+            server.register(method, for_tasks(handler))
         server.register(JobClientProtocol.getJobStatus, self._job_status)
         server.register(JobClientProtocol.killJob, self._kill_job)
 
@@ -238,17 +238,6 @@ class Umbilical:
 
 
 _WAIT = pb.GetTaskResponse(action=pb.GetTaskResponse.WAIT)
-
-
-def _for_tasks(handler: Callable[[Any], Any]) -> Callable[[Any, Caller], Any]:
-    """Whoever has not proved the job's token is no task of it."""
-
-    def checked(request: Any, caller: Caller) -> Any:
-        if caller.auth != "TOKEN":
-            raise Authorization(f"{caller.user} has no token of this job")
-        return handler(request)
-
-    return checked
 
 
 def _attempt_id(message: pb.AttemptRef) -> AttemptId:

@@ -32,8 +32,9 @@ class RmReports:
         self._losses: deque[tuple[int, float]] = deque(maxlen=_LOSSES_MAX)
         #: the first ones, told before the others to a ResourceManager that has not heard them
         self._first: list[tuple[int, float]] = []
-        #: that the last message carried
+        #: that the last message carried, and whether these were the first ones
         self._carried: list[tuple[int, float]] = []
+        self._carried_first = False
         self._sequence = 0
         self._wishes_told = False
         #: of an iteration, all processes together; None: not known yet
@@ -53,10 +54,14 @@ class RmReports:
     def words(self) -> tuple[str, ...]:
         return (TRAINING,)
 
-    def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
+    def registered(
+        self, response: pb.RegisterApplicationMasterResponse, losses: Sequence[tuple[int, float]] = ()
+    ) -> None:
+        """Begin with a ResourceManager that knows nothing of the job; `losses` are all that it has reported so far."""
         self.is_understood = TRAINING in response.yaq_understands
         self._ordered = 0
-        self.forget()
+        self._wishes_told = False
+        self.recall(losses)
 
     def note(self, iteration: int, loss: float | None) -> None:
         """Note an iteration that is done, later than those before it."""
@@ -72,6 +77,7 @@ class RmReports:
         if not self.is_understood or (self._wishes_told and not self._losses and not self._first):
             return None
         carried = _latest_run(self._first or list(self._losses))
+        self._carried_first = bool(self._first)
         if self._first:
             self._first = []
         else:
@@ -117,6 +123,8 @@ class RmReports:
     def forget(self) -> None:
         """Tell again what was told last: the ResourceManager may not have heard it."""
         self._wishes_told = False
+        if self._carried_first:
+            self._first, self._carried = self._carried, []
         self._losses.extendleft(reversed(self._carried[: _LOSSES_MAX - len(self._losses)]))
         self._carried = []
 

@@ -17,7 +17,7 @@ from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.training import TrainingMachine
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.kinds.training import DRIVER, WORKERS, most_workers, terms_of
-from tez_adapter.master.access import JobAccess
+from tez_adapter.master.access import JobAccess, for_tasks
 from tez_adapter.protocol import JobClientProtocol, TrainingProtocol
 from tez_adapter.training.curve import Curve, Point
 from tez_adapter.training.evaluations import Evaluations
@@ -27,7 +27,7 @@ from tez_adapter.training.settings import TrainingSettings
 from tez_adapter.training.steps import Steps
 from yaqd.config import Configuration
 from yaqd.ipc import Caller, RpcServer
-from yaqd.ipc.errors import Authorization, IllegalArgument
+from yaqd.ipc.errors import IllegalArgument
 from yaqd.proto import job_pb2
 from yaqd.proto import job_training_pb2 as pb
 from yaqd.proto import yarn_service_pb2 as service
@@ -77,7 +77,7 @@ class TrainingService:
         self._keeping: Future[None] | None = None
         self._loaded = asyncio.get_running_loop().create_task(self._load())
         for method, handler in self._of_tasks():
-            server.register(method, _for_tasks(handler))
+            server.register(method, for_tasks(handler))
         server.register(JobClientProtocol.getTrainingStatus, self._status)
         server.register(JobClientProtocol.stopTraining, self._stop)
 
@@ -240,8 +240,7 @@ class TrainingService:
     # ---- what happens
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
-        self.reports.registered(response)
-        self.reports.recall(self._curve.losses())
+        self.reports.registered(response, self._curve.losses())
         if not self.reports.is_understood and not self._is_on_its_own:
             self._is_on_its_own = True
             self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")
@@ -327,14 +326,3 @@ def _point_pb(point: Point) -> pb.TrainingPoint:
     for name, value in point.metrics.items():
         message.metrics.add(name=name, value=value)
     return message
-
-
-def _for_tasks(handler: Callable[[Any], Any]) -> Callable[[Any, Caller], Any]:
-    """Whoever has not proved the job's token is no task of it."""
-
-    def checked(request: Any, caller: Caller) -> Any:
-        if caller.auth != "TOKEN":
-            raise Authorization(f"{caller.user} has no token of this job")
-        return handler(request)
-
-    return checked

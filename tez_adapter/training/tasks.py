@@ -1,6 +1,5 @@
 """What runs in the containers of a training job: its script, its driver or one of its workers."""
 
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -12,12 +11,11 @@ from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.scripts import add_import_path
 from tez_adapter.tasks.task_output import TaskFiles
+from tez_adapter.training.calls import call
 from tez_adapter.training.channel import JobManagerChannel
 from tez_adapter.training.environment import put_into_environment
 from tez_adapter.training.settings import TrainingSettings
 from tez_adapter.training.worker import PartitionWorker
-from yaqd.ipc import RemoteException
-from yaqd.ipc.errors import IllegalArgument
 from yaqd.mapreduce import JobError, parse_params
 from yaqd.ml import IterativeJob, set_channel
 from yaqd.ml.driving import drive
@@ -108,9 +106,9 @@ def _drive(
         request = pb.EvaluateRequest(attempt=attempt.ref, iteration=first + calls, state=state, wait_ms=_WAIT_MS)
         again = pb.EvaluateRequest(attempt=attempt.ref, iteration=first + calls, wait_ms=_WAIT_MS)
         calls += 1
-        answer = _call(at, request)
+        answer = call(at.client, TrainingProtocol.evaluate, request)
         while not answer.is_done:
-            answer = _call(at, request if answer.wants_state else again)
+            answer = call(at.client, TrainingProtocol.evaluate, request if answer.wants_state else again)
         return list(answer.partials)
 
     try:
@@ -120,16 +118,3 @@ def _drive(
         return
     trained = pb.TrainedRequest(attempt=attempt.ref, iteration=first + calls, state=state)
     at.client.call(TrainingProtocol.trained, trained, idempotent=True)
-
-
-def _call(at: Workplace, request: pb.EvaluateRequest) -> pb.EvaluateResponse:
-    try:
-        return at.client.call(TrainingProtocol.evaluate, request, idempotent=True)
-    except RemoteException as error:
-        if error.class_name == IllegalArgument.JAVA_CLASS:
-            raise JobError(error.message) from None
-        raise
-
-
-def node_name() -> str:
-    return f"{os.environ.get('NM_HOST', '')}:{os.environ.get('NM_PORT', '')}"

@@ -9,10 +9,8 @@ from tez_adapter.protocol import TrainingProtocol
 from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.shuffle_input import NoLongerWanted
+from tez_adapter.training.calls import call
 from tez_adapter.training.states import NodeStates
-from yaqd.ipc import RemoteException
-from yaqd.ipc.errors import IllegalArgument
-from yaqd.mapreduce import JobError
 from yaqd.ml import IterativeJob, Partition
 from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step
@@ -83,12 +81,7 @@ class PartitionWorker:
         return response.state if response.HasField("state") else None
 
     def _call(self, request: pb.WorkRequest) -> pb.WorkResponse:
-        try:
-            return self._at.client.call(TrainingProtocol.work, request, idempotent=True)
-        except RemoteException as error:
-            if error.class_name == IllegalArgument.JAVA_CLASS:
-                raise JobError(error.message) from None
-            raise
+        return call(self._at.client, TrainingProtocol.work, request)
 
 
 def _packed(partials: Sequence[pb.Partial]) -> Iterator[list[pb.Partial]]:

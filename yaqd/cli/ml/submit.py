@@ -34,7 +34,7 @@ _no_wait = click.option("--no-wait", is_flag=True, help="Print the application's
               help="It gets no more [default: one for each partition; 1 for a program].")  # fmt: skip
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="After which the job ends.")
 @click.option("--data", multiple=True, metavar="PATHS", help="Files that the partitions are dealt, in order; commas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is random in the job.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is random in the job.")
 @click.option("--memory", "memory_mb", type=click.IntRange(min=1), metavar="MB", help="Of each worker, or the program.")
 @click.option("--files", multiple=True, metavar="PATHS", help="Files for the containers: PATH or PATH#NAME, commas.")
 @click.option("--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise.")
