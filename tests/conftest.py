@@ -2,7 +2,8 @@
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -21,6 +22,18 @@ def recounted() -> Iterator[None]:
     yield
     if (worlds := sys.modules.get("tests.rm.rm_world")) is not None:
         worlds.recount()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], str]:
+    """Write a file of the test's folder; its path."""
+
+    def write_file(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write_file
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,12 +2,13 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from nm.daemon import NodeManager
+from nm.resources.groups import ContainerGroups
 from tests.nm.nm_cluster import FakeResourceManager, Master, container_id, node_configuration
 from tests.nm.nm_faults import NodeProcess, processes_of
 from tests.nm.nm_survivors import survivors
@@ -16,6 +17,18 @@ __all__ = ["survivors"]
 
 StartNode = Callable[..., Awaitable[NodeManager]]
 StartProcess = Callable[..., Awaitable[NodeProcess]]
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Iterator[ContainerGroups]:
+    """Control groups of containers; skips where none can be made."""
+    try:
+        opened = ContainerGroups.open(tmp_path / "local")
+    except OSError as error:
+        pytest.skip(f"no control groups: {error}")
+    yield opened
+    opened.close()
+    assert not opened.root.exists()
 
 
 @pytest.fixture

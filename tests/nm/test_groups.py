@@ -4,7 +4,7 @@ runs."""
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -21,17 +21,6 @@ ONE, TWO = container_id(1), container_id(2)
 GROUPS = {"yaq.nm.containers.cgroups": "true"}
 StartNode = Callable[..., Awaitable[NodeManager]]
 StartProcess = Callable[..., Awaitable[NodeProcess]]
-
-
-@pytest.fixture
-def groups(tmp_path: Path) -> Iterator[ContainerGroups]:
-    try:
-        opened = ContainerGroups.open(tmp_path / "local")
-    except OSError as error:
-        pytest.skip(f"no control groups: {error}")
-    yield opened
-    opened.close()
-    assert not opened.root.exists()
 
 
 @pytest.fixture(autouse=True)

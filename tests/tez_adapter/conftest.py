@@ -42,15 +42,3 @@ def own_cluster(tmp_path: Path) -> Iterator[Configuration]:
     settings = ("yarn.nodemanager.resource.memory-mb=1024", "yarn.nodemanager.resource.cpu-vcores=2")
     with _running(tmp_path / "c", 3, *(word for s in settings for word in ("-D", s))) as conf:
         yield conf
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], str]:
-    """Write a file of the test's folder; its path."""
-
-    def write_file(name: str, text: str) -> str:
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write_file

@@ -39,15 +39,3 @@ def yaq(training_folder_of_conf: Path) -> Callable[..., str]:
         return done.stdout
 
     return run
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], str]:
-    """Write a file of the test's folder; its path."""
-
-    def write_file(name: str, text: str) -> str:
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write_file

@@ -22,17 +22,6 @@ StartNode = Callable[..., Awaitable[NodeManager]]
 
 
 @pytest.fixture
-def groups(tmp_path: Path) -> Iterator[ContainerGroups]:
-    try:
-        opened = ContainerGroups.open(tmp_path / "local")
-    except OSError as error:
-        pytest.skip(f"no control groups: {error}")
-    yield opened
-    opened.close()
-    assert not opened.root.exists()
-
-
-@pytest.fixture
 def controller(groups: ContainerGroups) -> Iterator[str]:
     """One that this machine's cgroup v2 has and does not hand down yet; nor does it afterwards."""
     own = groups.root.parent
