@@ -185,3 +185,22 @@ def test_mistakes_in_a_class_are_found_before_it_runs(tmp_path: Path, old: str, 
     with pytest.raises(JobError, match=said) as found:
         load_iterative(script)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"rows": [rows]}, lambda rows: (1, (rows,))])
+def test_what_a_step_changes_in_its_data_is_refused_not_lost_with_its_worker(wrap: Callable[[Any], Any]) -> None:
+    class Changing(Halving):
+        def load(self, partition: Partition) -> Any:
+            return wrap(np.ones(3))
+
+        def step(self, state: Any, partition: Any) -> Any:
+            rows = partition
+            while not isinstance(rows, np.ndarray):
+                rows = rows["rows"] if isinstance(rows, dict) else rows[-1]
+            rows += 1.0
+            return rows
+
+    job = Changing({}, seed=0, data=(), iterations=0)
+    data = call_load(job, Partition.of(1, 3, (), 0))
+    with pytest.raises(TrainingError, match=r"step\(\) on partition 1 in iteration 2 failed: ValueError: .*read-only"):
+        call_step(job, np.zeros(1), 1, data, 2)

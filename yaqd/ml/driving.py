@@ -7,6 +7,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from yaqd.mapreduce.errors import CorruptDataError, JobError, UnserializableError, shown
 from yaqd.mapreduce.loading import user_traceback
 from yaqd.ml.arrays import from_bytes, to_bytes
@@ -15,6 +17,9 @@ from yaqd.ml.reporting import last_checkpoint, report
 
 #: computes a state's step on all partitions: frame in, the partials' frames out, in the order of the partitions
 EvaluateFrames = Callable[[bytes], list[bytes]]
+#: what may hold arrays, and how deep they are looked for
+_HOLDERS: Final = (np.ndarray, dict, list, tuple)
+_DEPTH_MAX: Final = 4
 #: keys of a checkpoint
 _NEXT: Final = "next"
 _STATE: Final = "state"
@@ -25,8 +30,13 @@ class TrainingError(JobError):
 
 
 def call_load(job: IterativeJob, partition: Partition) -> Any:
-    """Return a partition's data. TrainingError names the partition."""
-    return _call(job, "load", f"on partition {partition.index}", partition)
+    """Return a partition's data, its arrays read-only. TrainingError names the partition.
+
+    What `step` changed in them would be lost where another worker loads the partition, and the model another one then.
+    """
+    data = _call(job, "load", f"on partition {partition.index}", partition)
+    _freeze(data, 0)
+    return data
 
 
 def call_step(job: IterativeJob, state: Any, partition: int, data: Any, iteration: int) -> bytes:
@@ -90,6 +100,16 @@ def _decoding(job: IterativeJob, evaluate: EvaluateFrames) -> Callable[[Any], li
         return [from_bytes(partial) for partial in evaluate(_framed(job, "run", "", state))]
 
     return decoded
+
+
+def _freeze(data: Any, depth: int) -> None:
+    """Make the arrays read-only that data is, or holds in dicts, lists and tuples."""
+    if isinstance(data, np.ndarray):
+        data.flags.writeable = False
+    elif isinstance(data, dict | list | tuple) and depth < _DEPTH_MAX:
+        for part in data.values() if isinstance(data, dict) else data:
+            if isinstance(part, _HOLDERS):
+                _freeze(part, depth + 1)
 
 
 def _call(job: IterativeJob, method: str, where: str, *arguments: Any) -> Any:

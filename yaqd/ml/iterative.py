@@ -68,7 +68,8 @@ class IterativeJob:
         self.limit = iterations or self.iterations
 
     def load(self, partition: Partition) -> Any:
-        """Return the data of a partition, in any form. It stays in the worker for all iterations."""
+        """Return the data of a partition, in any form. It stays in the worker for all iterations; its arrays are
+        read-only."""
         raise NotImplementedError
 
     def step(self, state: Any, partition: Any) -> Any:
