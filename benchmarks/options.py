@@ -2,9 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from .report import Row, print_table, to_json
 from .stock.artifacts import HadoopJars, StockUnavailable, fetch
@@ -85,6 +85,33 @@ def show(rows: Sequence[Row], beside: Mapping[str, Mapping[str, Any]], options: 
         for name, value in facts.items():
             print(f"{row_id}: {name}: {_text(value)}")
     return 0
+
+
+class RowModule(Protocol):
+    """A module that has rows of a benchmark."""
+
+    #: ids of its rows
+    ROWS: Collection[str]
+    __name__: str
+
+    def measure(self, options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
+        """Return the rows asked for, and what belongs beside each."""
+        ...
+
+
+def run_modules(benchmark: str, description: str, modules: Sequence[Any], *, runs: int) -> int:
+    """Read the command line, measure the rows asked for of each `RowModule`, and show them; return the exit code."""
+    rows: list[Row] = []
+    beside: dict[str, Mapping[str, Any]] = {}
+    found: list[RowModule] = list(modules)
+    options = parse_options(benchmark, description, [row_id for one in found for row_id in one.ROWS], runs=runs)
+    for module in found:
+        if any(options.wants(row_id) for row_id in module.ROWS):
+            progress(module.__name__)
+            measured, facts = module.measure(options)
+            rows += measured
+            beside |= facts
+    return show(rows, beside, options)
 
 
 def _text(value: Any) -> str:
