@@ -172,3 +172,17 @@ def test_least_cores_are_an_equal_share_only_where_not_all_fit(least: int, grant
         life.report(job, *falling(20, 0.9 if number == 0 else 0.1), cpu_ms_per_iteration=500.0)
     life.epoch()
     assert all(life.cores(job) >= granted for job in jobs) and sum(map(life.cores, jobs)) <= 2000
+
+
+def test_what_a_job_did_before_its_checkpoint_cost_nothing_here() -> None:
+    life = Life()
+    job = life.begin()
+    life.report(job, *falling(20, 0.9))
+    life.report(job, *falling(40, 0.9, 0.1), first=160)
+    known = life.scheduler.facts.training(job.application_id)
+    assert known is not None
+    for second in range(1, 8):
+        life.report(job, 0.001 / second, first=199 + second)
+        life.used[job] = 2.0 * second
+        life.epoch()
+    assert known.work_s == pytest.approx(2.0), "two core-seconds an iteration since it is here"

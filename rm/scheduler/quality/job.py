@@ -13,6 +13,8 @@ _NEW: Final = 0.3
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
+#: by then a job that goes on from a checkpoint has told what it had done before, s: that cost nothing here
+_TOLD_S: Final = 3.0
 #: bounds of what a job says of itself
 _WEIGHT_MAX: Final = 1e6
 _CAP_MAX: Final = 10**9
@@ -90,6 +92,9 @@ class TrainingJob:
         Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new.
         """
         self.cpu_s = max(self.cpu_s, cpu_s)
+        if now - self.since < _TOLD_S:
+            self._at, self._timed_cpu_s, self._timed_iteration = now, self.cpu_s, self.iteration
+            return None
         iterations, passed_s = self.iteration - self._timed_iteration, now - self._at
         used_s = self.cpu_s - self._timed_cpu_s
         if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0:
