@@ -17,15 +17,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.options import Options, parse_options, progress, show
-from benchmarks.ours import OurCluster
+from benchmarks.ours import OurCluster, OursFailed
 from benchmarks.report import Row, make_row
 from benchmarks.stock.conf import NodeShape
+from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.client.training import submit_training
+from tez_adapter.jobspec import Training
+from yaqd.config import Configuration
 from yaqd.sim.training import TrainingSystem, simulate_training
 from yaqd.sim.workloads.training import ITERATIONS, LIVE, TrainingJob, draw_training, nine
 
@@ -127,23 +129,29 @@ def _live(jobs: tuple[TrainingJob, ...], policy: str) -> dict[float, list[float]
         root = Path(folder)
         (root / "replay.py").write_text(_REPLAY)
         with OurCluster(root / "cluster", nodes=_NODES, shape=NodeShape(16384, 32), site=site) as cluster:
-            with ThreadPoolExecutor(len(jobs)) as pool:
-                submitted = list(pool.map(partial(_submit, cluster, root, time.monotonic()), range(len(jobs)), jobs))
-            reached = [_reached(root / f"times-{at}.json", job, submitted[at]) for at, job in enumerate(jobs)]
+            conf = Configuration.load(cluster.conf_dir)
+            began = time.monotonic()
+            submitted = []
+            for at, job in enumerate(jobs):
+                time.sleep(max(0.0, began + job.arrival_s - time.monotonic()))
+                submitted.append((time.time(), _submit(conf, root, at, job)))
+            for _, one in submitted:
+                ended = one.wait()
+                if not ended.succeeded:
+                    raise OursFailed(f"{ended.application_id} {ended.state}: {ended.diagnostics}")
+            reached = [_reached(root / f"times-{at}.json", job, submitted[at][0]) for at, job in enumerate(jobs)]
     return {mark: [times[mark] for times in reached] for mark in _MARKS}
 
 
-def _submit(cluster: OurCluster, root: Path, began: float, at: int, job: TrainingJob) -> float:
-    """Submit a job when it arrives, and wait for its end; return when it was submitted, epoch s."""
+def _submit(conf: Configuration, root: Path, at: int, job: TrainingJob) -> SubmittedJob:
+    """Submit a job. One process does so for all: a client of each would poll and use the cores that are measured."""
     described = root / f"job-{at}.json"
     work = {"losses": job.curve.losses[: ITERATIONS + 1], "work_s": job.work_s, "fixed_s": job.fixed_s}
     described.write_text(json.dumps(work | {"threads": job.cap}))
-    time.sleep(max(0.0, began + job.arrival_s - time.monotonic()))
-    submitted = time.time()
-    cores = ("--max-cores", str(job.cap), "--iterations", str(ITERATIONS), "--memory", "256")
-    program = (str(root / "replay.py"), "--", str(described), str(root / f"times-{at}.json"))
-    cluster.yaq("ml", "submit", "--quiet", *cores, "--name", f"{job.curve.algorithm}-{at}", *program)
-    return submitted
+    arguments = (str(described), str(root / f"times-{at}.json"))
+    terms = Training(max_cores=float(job.cap), iterations=ITERATIONS, arguments=arguments)
+    script = str(root / "replay.py")
+    return submit_training(conf, script, terms, memory_mb=256, name=f"{job.curve.algorithm}-{at}")
 
 
 def _reached(path: Path, job: TrainingJob, submitted: float) -> dict[float, float]:
