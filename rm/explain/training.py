@@ -62,6 +62,8 @@ class ExplainTraining:
             "queue": job.attempt.app.leaf.path,
             #: None: as many as it can use
             "cores": None if milli is None else milli / MILLI,
+            #: in containers; None: it is a program in one
+            "workers": outlook.workers,
             "reason": job.reason.name,
             "why": WHY[job.reason],
             #: predicted normalized fall of the loss until the next division

@@ -25,6 +25,8 @@ def read_quality(conf: Configuration) -> QualitySpec | None:
         epoch_s=conf.get_duration_ms(_PREFIX + "epoch", minimum=100, maximum=600_000) / 1000,
         unit=max(1, round(MILLI * conf.get_float(_PREFIX + "unit", minimum=0.001, maximum=1.0))),
         milli=milli,
+        move_s=conf.get_duration_ms(_PREFIX + "move", minimum=0, maximum=600_000) / 1000,
+        hand_back_s=conf.get_duration_ms(_PREFIX + "hand-back", minimum=1000, maximum=86_400_000) / 1000,
     )
 
 

@@ -60,6 +60,17 @@ def test_a_job_waits_for_the_next_epoch_and_the_wait_counts() -> None:
     assert result.loss_s[1] == pytest.approx(2.0 + 0.75)
 
 
+def test_a_policy_that_knows_what_moves_cost_moves_less_and_loses_less() -> None:
+    drawn = TrainingDrawn(jobs=40, gap_s=8.0, cores=160, mean_core_s=6000.0)
+    jobs = draw_training(drawn, _curves(), 3)
+    unaware, aware = (
+        simulate_training(jobs, drawn.cores, TrainingSystem(move_s=1.0, heeds_moves=heeds)) for heeds in (False, True)
+    )
+    free = simulate_training(jobs, drawn.cores, TrainingSystem())
+    assert aware.cores_moved < 0.9 * unaware.cores_moved
+    assert free.t100.mean() < aware.t100.mean() < unaware.t100.mean()
+
+
 def test_what_one_job_gets_less_the_other_gets_more() -> None:
     """The new job falls fast, the other has converged: the paper's greedy gives that one a core."""
     jobs = (_job(), _job(arrival_s=60.0))

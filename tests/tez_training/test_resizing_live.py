@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tez_training.training_jobs import DESCENT, finish, folder_of, model_sum, start_cluster, until
-from tez_adapter.client.follow import SubmittedJob
+from tests.tez_training.training_jobs import DESCENT, finish, folder_of, model_sum, start_cluster, until, workers
 from tez_adapter.client.training import submit_training
 from tez_adapter.jobspec import Training
-from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.keeper import read_curve
 from yaqd.config import Configuration
-from yaqd.proto import job_training_pb2 as pb
 
 
 @pytest.fixture
@@ -25,11 +22,6 @@ def four_cores(tmp_path: Path) -> Iterator[Configuration]:
     }
     with start_cluster(tmp_path / "c", settings) as conf:
         yield conf
-
-
-def workers(job: SubmittedJob) -> int:
-    status = job.ask(JobClientProtocol.getTrainingStatus, pb.TrainingStatusRequest())
-    return 0 if status is None else status.workers
 
 
 @pytest.mark.slow

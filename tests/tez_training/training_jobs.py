@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tez_adapter.client.follow import JobResult, SubmittedJob
+from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.keeper import read_model
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
 from yaqd.model.training import CoresOrder
+from yaqd.proto import job_training_pb2 as training_pb
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.training import cores_order_pb
 
@@ -134,6 +136,12 @@ def until(condition: Callable[[], object], seconds: float = 40) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def workers(job: SubmittedJob) -> int:
+    """Return how many workers have asked for work."""
+    status = job.ask(JobClientProtocol.getTrainingStatus, training_pb.TrainingStatusRequest())
+    return 0 if status is None else status.workers
 
 
 def finish(job: SubmittedJob) -> JobResult:

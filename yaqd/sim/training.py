@@ -1,8 +1,9 @@
 """Training jobs on a cluster whose cores are divided anew each epoch, by the policy objects that a live cluster calls.
 
-A fluid model: an iteration takes work / cores + fixed seconds, cores change between epochs at no cost, a job that
-arrives waits for the next epoch, and one that ends leaves its cores idle until then. Losses are known where an
-iteration has ended. Between two divisions every job's course is a straight line, so times are exact.
+A fluid model: an iteration takes work / cores + fixed seconds, cores change between epochs, a job that arrives waits
+for the next epoch, and one that ends leaves its cores idle until then. A core that a job gains computes nothing while
+it moves, which takes no time unless it is said. Losses are known where an iteration has ended. Between two divisions
+every job's course is a straight line, so times are exact.
 """
 
 from dataclasses import dataclass, field
@@ -38,6 +39,9 @@ class TrainingSystem:
     #: of what is reported: standard deviation as a part of L(0) - L(100)
     noise: float = 0.0
     epoch_s: float = 1.0
+    #: for how long a core that a job gains computes nothing, s, and whether the policy knows
+    move_s: float = 0.0
+    heeds_moves: bool = True
     #: thousandths of a core
     unit: int = MILLI
     floor: int = MILLI
@@ -58,6 +62,8 @@ class TrainingResult:
     top_quarter: float
     lower_half: float
     epochs: int
+    #: cores that jobs gained, all epochs together
+    cores_moved: float
 
 
 def simulate_training(
@@ -95,6 +101,8 @@ class _Run:
         self._rows = np.full(len(jobs), -1, dtype=np.int64)
         prediction = "mixed" if system.prediction == "perfect" else system.prediction
         self._forecasts = Forecasts(prediction)
+        #: cores that jobs gained, all epochs together
+        self._moved = 0.0
         self._means: list[float] = []
         self._groups: list[tuple[float, float]] = []
 
@@ -126,7 +134,8 @@ class _Run:
 
     def _comes(self, at: int, now: float) -> None:
         job = self._jobs[at]
-        spec = JobSpec(1.0, self._system.floor, int(self._cap[at]), job.work_s, job.fixed_s, ITERATIONS)
+        spec = JobSpec(1.0, self._system.floor, int(self._cap[at]), job.work_s, job.fixed_s, ITERATIONS,
+                       move_s=self._system.move_s if self._system.heeds_moves else 0.0)  # fmt: skip
         self._rows[at] = self._forecasts.add(spec)
         self._loss_s[at] += now - job.arrival_s
         self._forecasts.report(int(self._rows[at]), 0, self._reported[at, :1])
@@ -138,9 +147,12 @@ class _Run:
             self._forecasts.drops[rows] = self._true_drops(active)
         elif self._system.policy not in _BLIND:
             self._forecasts.refit()
-        shares = self._policy(self._forecasts.jobs(rows), self._division)
+        facts = self._forecasts.jobs(rows)
+        shares = self._policy(facts, self._division)
         self._forecasts.given(rows, shares.milli)
-        return shares.milli
+        gained = np.maximum(shares.milli - facts.current, 0)
+        self._moved += float(gained.sum()) / MILLI
+        return np.asarray(shares.milli - gained * min(1.0, self._system.move_s / self._system.epoch_s))
 
     def _true_drops(self, active: Ints) -> Floats:
         done = self._done[active].astype(np.int64)[:, None]
@@ -197,5 +209,5 @@ class _Run:
         top, low = np.mean(self._groups, axis=0) if self._groups else (np.nan, np.nan)
         return TrainingResult(
             self._times[0.9], self._times[0.95], self._times[1.0], self._loss_s,
-            np.array(self._means), float(top), float(low), epochs,
+            np.array(self._means), float(top), float(low), epochs, self._moved,
         )  # fmt: skip

@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from rm.scheduler.view.records import AttemptView
+from yaqd.model import Resource
 from yaqd.model.training import CoresOrder, TrainingReport
 from yaqd.policies.quality.facts import MILLI, Reason
 from yaqd.policies.quality.forecasts import JobSpec
@@ -35,11 +36,15 @@ class TrainingJob:
         "iteration",
         "iterations_expected",
         "order",
+        "over_since",
+        "partitions",
         "reason",
         "row",
         "sequence",
         "since",
         "work_s",
+        "worker_size",
+        "workers_max",
     )
 
     def __init__(self, attempt: AttemptView, now: float) -> None:
@@ -54,6 +59,13 @@ class TrainingJob:
         self.iteration = -1
         #: None: it does not say
         self.iterations_expected: int | None = None
+        #: dealt among workers in containers; 0: it is a program in one
+        self.partitions = 0
+        #: that are of use, and the size of one; None: it has had none yet
+        self.workers_max = 0
+        self.worker_size: Resource | None = None
+        #: since when it has more workers than its cores allow, scheduler's seconds; None: it has not
+        self.over_since: float | None = None
         #: processor time that nodes have told, s
         self.cpu_s = 0.0
         #: what an iteration costs by their word: core-seconds, and seconds that no core shortens
@@ -66,16 +78,19 @@ class TrainingJob:
         #: predicted normalized fall of its loss in this epoch
         self.gain = 0.0
 
-    def spec(self, report: TrainingReport, unit: int) -> JobSpec:
+    def spec(self, report: TrainingReport, unit: int, move_s: float) -> JobSpec:
         """Read what the job says of itself with its first report, within bounds.
 
         One that names no least gets a `unit`, thousandths of a core: no job starves, and the rest is divided by gain.
+        `move_s`: for how long a core that moves to a job with workers computes nothing.
         """
         self.iterations_expected = report.iterations_expected or None
         weight = report.weight if report.weight is not None and 0.0 < report.weight < math.inf else 1.0
         cap = report.max_milli if report.max_milli is not None and report.max_milli > 0 else _CAP_MAX
+        self.partitions = report.partitions or 0
         if report.partitions:
             cap = min(cap, MILLI * report.partitions)
+        self.workers_max = min(self.partitions, math.ceil(cap / MILLI))
         target = report.target if report.target is not None and math.isfinite(report.target) else None
         return JobSpec(
             weight=min(weight, _WEIGHT_MAX),
@@ -84,6 +99,7 @@ class TrainingJob:
             iterations=float(report.iterations_expected or math.inf),
             kind=int(report.convergence or 0),
             target=target,
+            move_s=move_s if self.partitions else 0.0,
         )
 
     def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rm.scheduler.quality.job import TrainingJob
+from rm.scheduler.quality.workers import held
 from yaqd.model.values import value
 from yaqd.policies.curves.drops import HORIZONS
 from yaqd.policies.quality.facts import MILLI
@@ -25,6 +26,8 @@ class TrainingOutlook:
     loss: float | None
     #: 1 at the first loss, 0 at the predicted last one; None: not known yet
     normalized: float | None
+    #: in containers; None: it is a program in one
+    workers: int | None
     #: until nine tenths of its whole predicted fall are done, s; inf: not as far as anybody knows, None: not known yet
     ninety_s: float | None
 
@@ -36,8 +39,9 @@ def outlooks(jobs: list[TrainingJob], policies: list[str], forecasts: Forecasts)
     whole, windows = whole_falls(facts), forecasts.windows
     for at, (job, policy) in enumerate(zip(jobs, policies, strict=True)):
         loss = float(windows.losses[job.row, -1]) if windows.counts[job.row] else None
+        workers = held(job) if job.partitions else None
         if not facts.is_known[at]:
-            yield TrainingOutlook(job, policy, loss, None, None)
+            yield TrainingOutlook(job, policy, loss, None, workers, None)
             continue
         fallen, drops = float(facts.fallen[at]), facts.drops[at]
         normalized = min(1.0, max(0.0, 1.0 - fallen / float(whole[at])))
@@ -47,4 +51,4 @@ def outlooks(jobs: list[TrainingJob], policies: list[str], forecasts: Forecasts)
             ahead = float(np.interp(missing, drops, HORIZONS))
         milli = job.order.milli if job.order is not None and job.order.milli is not None else MILLI
         iteration_s = job.fixed_s + job.work_s * MILLI / max(1, milli)
-        yield TrainingOutlook(job, policy, loss, normalized, ahead * iteration_s if ahead else 0.0)
+        yield TrainingOutlook(job, policy, loss, normalized, workers, ahead * iteration_s if ahead else 0.0)

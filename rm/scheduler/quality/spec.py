@@ -18,3 +18,7 @@ class QualitySpec:
     unit: int = 50
     #: thousandths of a core that are divided; None: what containers of other applications leave of the nodes' cores
     milli: int | None = None
+    #: for how long a core that moves to a job with workers computes nothing, s: they start, and load their partitions
+    move_s: float = 1.0
+    #: how long a job may keep workers beyond what its cores allow, s
+    hand_back_s: float = 15.0

@@ -16,6 +16,7 @@ from rm.scheduler.events import QualityChanged, QualityDue, TrainingReported
 from rm.scheduler.quality.job import TrainingJob
 from rm.scheduler.quality.outlook import TrainingOutlook, outlooks
 from rm.scheduler.quality.spec import QualitySpec
+from rm.scheduler.quality.workers import overdue, room_for_workers
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.records import QueueView
 from yaqd.model import ApplicationAttemptId, ApplicationId
@@ -65,7 +66,7 @@ class Training:
         job = self._jobs.get(attempt.id)
         if job is None:
             job = self._jobs[attempt.id] = TrainingJob(attempt, now)
-            job.row = self._forecasts.add(job.spec(report, self.spec.unit))
+            job.row = self._forecasts.add(job.spec(report, self.spec.unit, self.spec.move_s))
         elif report.sequence <= job.sequence:
             return  # it was heard before, or is older than what was
         job.sequence = report.sequence
@@ -90,6 +91,8 @@ class Training:
                     self._forecasts.timed(job.row, *timed)
         for leaf in {job.attempt.app.leaf.path: job.attempt.app.leaf for job in self._jobs.values()}.values():
             yield from self._divide(leaf)
+        for job in self._jobs.values():
+            yield from overdue(self._view, job, self.spec.hand_back_s, now)
 
     def _changed(self, event: QualityChanged, now: float) -> Iterator[Outcome]:
         """Go by another configuration; without one all have as many cores as they can use."""
@@ -117,7 +120,7 @@ class Training:
             return
         self._forecasts.refit()
         rows = np.array([job.row for job in jobs], dtype=np.int64)
-        division = Division(self._milli(leaf), spec.unit, spec.epoch_s)
+        division = Division(self._milli_with_room(leaf, jobs), spec.unit, spec.epoch_s)
         facts = _within(self._forecasts.jobs(rows), division, jobs)
         shares = bounded(QUALITY[self._policy(leaf)](facts, division), facts, division)
         self._forecasts.given(rows, shares.milli)
@@ -134,6 +137,14 @@ class Training:
     def _order(self, milli: int | None, reason: Reason) -> CoresOrder:
         self._orders += 1
         return CoresOrder(self._orders, milli, int(reason))
+
+    def _milli_with_room(self, leaf: QueueView, jobs: list[TrainingJob]) -> int:
+        """Return what is divided, which is no more than workers have room for."""
+        milli, workers = self._milli(leaf), room_for_workers(self._view, leaf, jobs)
+        if workers is None:
+            return milli
+        programs = sum(job.order.milli or 0 for job in jobs if not job.partitions and job.order is not None)
+        return min(milli, MILLI * workers + programs)
 
     def _milli(self, leaf: QueueView) -> int:
         """Return the thousandths of a core that this leaf queue's training jobs divide.

@@ -29,12 +29,16 @@ def training_jobs(many: int, seed: int = 1, **changes: Any) -> TrainingJobs:
         "largest": drops[:, 1] * rng.uniform(1, 30, many),
         "is_known": np.ones(many, dtype=bool),
         "current": np.zeros(many, dtype=np.int64),
+        "move_s": np.zeros(many),
     }
     return TrainingJobs(**(fields | changes))
 
 
-def greedy(worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, free: int) -> Ints:
-    """Return what Algorithm 1 gives: a unit at a time to the job whose worth grows most."""
+def greedy(
+    worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, free: int, has: Ints, keeping: float
+) -> Ints:
+    """Return what Algorithm 1 gives: a unit at a time to the job whose worth grows most; what it `has` counts `keeping`
+    times."""
     units = base.copy()
 
     def gain(row: int) -> float:
@@ -43,7 +47,7 @@ def greedy(worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: I
         at = np.array([row, row])
         cores: Floats = np.array([units[row], units[row] + 1]) * unit
         before, after = worth.at(rates.done(cores, at), at)
-        return float(before - after)
+        return float(before - after) * (keeping if units[row] < has[row] else 1.0)
 
     heap = [(gain(row), row) for row in range(len(units))]
     heapify(heap)

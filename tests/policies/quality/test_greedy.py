@@ -9,24 +9,31 @@ from hypothesis import strategies as st
 
 from tests.policies.quality.quality_cases import greedy, training_jobs
 from yaqd.policies.curves.drops import HORIZONS
-from yaqd.policies.curves.samples import Floats
+from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.quality import greedy as searched
 from yaqd.policies.quality.facts import TrainingJobs
 from yaqd.policies.quality.greedy import Greedy
 from yaqd.policies.quality.worth import concave, rates_of, worth_of
 
 
-def _total(jobs: TrainingJobs, end: float, unit: float, free: int, caps: int, few: int) -> tuple[float, float, int]:
+def _totals(
+    jobs: TrainingJobs, end: float, unit: float, free: int, caps: int, few: int, has: Ints, keeping: float
+) -> tuple[float, float, int]:
     """Return the totals that we and the greedy reach, and how many units we gave."""
     worth, rates = worth_of(jobs, jobs.largest, end), rates_of(jobs, 1.0)
     base, most = np.ones(len(jobs), dtype=np.int64), np.full(len(jobs), caps)
-    made = Greedy(worth, rates, unit)
+    made = Greedy(worth, rates, unit, has, np.full(len(jobs), keeping))
     with patch.object(searched, "_FEW", few):
         ours = made.fill(base, most, free)
-    theirs = greedy(worth, rates, unit, base, most, free)
+    theirs = greedy(worth, rates, unit, base, most, free, has, keeping)
     assert np.all(ours >= base)
     assert np.all(ours <= most)
-    return float(made.gains(ours).sum()), float(made.gains(theirs).sum()), int((ours - base).sum())
+
+    def total(units: Ints) -> float:
+        kept = made.gains(np.minimum(units, np.maximum(has, base))) - made.gains(base)
+        return float((made.gains(units) + (keeping - 1.0) * kept).sum())
+
+    return total(ours), total(theirs), int((ours - base).sum())
 
 
 @pytest.mark.parametrize("few", [0, 10**9], ids=["by price", "among all"])
@@ -38,18 +45,22 @@ def _total(jobs: TrainingJobs, end: float, unit: float, free: int, caps: int, fe
     free=st.integers(0, 400),
     caps=st.integers(1, 700),
     is_fixed=st.booleans(),
+    keeping=st.sampled_from([1.0, 1.1, 3.0]),
 )
 def test_the_total_is_the_greedy_s(
-    few: int, many: int, seed: int, end: float, unit: float, free: int, caps: int, is_fixed: bool
+    few: int, many: int, seed: int, end: float, unit: float, free: int, caps: int, is_fixed: bool, keeping: float
 ) -> None:
     jobs = training_jobs(many, seed, fixed_s=np.full(many, 0.05 if is_fixed else 0.0))
-    ours, theirs, given_ = _total(jobs, end, unit, free, caps, few)
+    has = np.random.default_rng(seed).integers(0, 60, many)
+    ours, theirs, given_ = _totals(jobs, end, unit, free, caps, few, has, keeping)
     assert ours == pytest.approx(theirs, rel=1e-9)
     assert given_ == min(free, many * (caps - 1))
 
 
-def test_the_total_is_the_greedy_s_with_many_jobs() -> None:
-    ours, theirs, given_ = _total(training_jobs(2000), 0.0, 1.0, 8000, 64, 60_000)
+@pytest.mark.parametrize("keeping", [1.0, 1.2])
+def test_the_total_is_the_greedy_s_with_many_jobs(keeping: float) -> None:
+    has = np.random.default_rng(1).integers(0, 12, 2000)
+    ours, theirs, given_ = _totals(training_jobs(2000), 0.0, 1.0, 8000, 64, 60_000, has, keeping)
     assert ours == pytest.approx(theirs, rel=1e-12)
     assert given_ == 8000
 
@@ -59,7 +70,7 @@ def test_jobs_that_are_equal_get_about_as_much(few: int) -> None:
     one = training_jobs(1)
     many = 40
     same = TrainingJobs(*(np.repeat(getattr(one, name), many, axis=0) for name in TrainingJobs.__slots__))
-    ours, theirs, given_ = _total(same, 0.0, 1.0, 500, 64, few)
+    ours, theirs, given_ = _totals(same, 0.0, 1.0, 500, 64, few, np.zeros(many, dtype=np.int64), 1.0)
     assert ours == pytest.approx(theirs, rel=1e-9)
     assert given_ == 500
 

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 from tests.policies.quality.quality_cases import cores, training_jobs
 from yaqd.policies.curves.drops import HORIZONS
 from yaqd.policies.quality.facts import MILLI, Reason, Shares, bounded
-from yaqd.policies.quality.policies import QUALITY, fair, finish, goodput, las, slaq_maxmin, slaq_total, srpt
+from yaqd.policies.quality.policies import (
+    QUALITY,
+    QualityPolicy,
+    fair,
+    finish,
+    goodput,
+    las,
+    slaq_maxmin,
+    slaq_total,
+    srpt,
+)
 from yaqd.policies.quality.worth import rates_of, worth_of
 
 NAMES = QUALITY.names()
@@ -70,6 +80,24 @@ def test_where_jobs_outnumber_cores_those_with_most_to_gain_run() -> None:
     gains = worth.at(rates.done(np.ones((30, 1))))[:, 0]
     assert set(np.flatnonzero(shares.milli)) == set(np.argsort(-gains)[:8])
     assert set(shares.reasons[shares.milli == 0]) == {Reason.OUTNUMBERED}
+
+
+@pytest.mark.parametrize("policy", [finish, slaq_total])
+def test_a_core_moves_only_where_it_gains_more_than_the_move_costs(policy: QualityPolicy) -> None:
+    """Two jobs alike, the second worth a little more: with moves that cost nothing it has a little more."""
+
+    def shares(weight: float, move_s: float) -> Shares:
+        jobs = training_jobs(
+            2, drops=np.repeat(training_jobs(1).drops, 2, axis=0), work_s=np.full(2, 30.0), largest=np.ones(2),
+            left=np.full(2, 50.0), fallen=np.ones(2), weight=np.array([1.0, weight]),
+            current=np.full(2, 10 * MILLI), move_s=np.full(2, move_s),
+        )  # fmt: skip
+        return policy(jobs, cores(20 * MILLI))
+
+    assert shares(1.15, 0.0).milli[1] > 10 * MILLI
+    kept = shares(1.15, 2.0)
+    assert kept.milli.tolist() == [10 * MILLI] * 2 and kept.reasons.tolist() == [Reason.KEPT] * 2
+    assert shares(2.0, 2.0).milli[1] > 10 * MILLI, "worth the move"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "slaq-maxmin"])

@@ -12,6 +12,8 @@ _HEADINGS = ("application", "name", "cores", "gain", "normalized", "to 90 %", "w
 def show_training(found: dict[str, Any]) -> None:
     """Print why the job has its cores, and what its neighbours would gain."""
     click.echo(f"\n{_cores(found['cores'])} by the policy {found['policy']}: {found['why']}")
+    if found["workers"] is not None:
+        click.echo(f"  {found['workers']} worker{'s' * (found['workers'] != 1)} in containers")
     if found["normalizedLoss"] is not None:
         click.echo(f"  loss {found['loss']:.6g}, {_ahead(found['normalizedLoss'], found['ninetyS'])}")
     if found["iterationCoreSeconds"] is not None:

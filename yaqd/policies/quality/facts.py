@@ -75,6 +75,8 @@ class TrainingJobs:
     is_known: Bools
     #: thousandths of a core that it has now
     current: Ints
+    #: for how long a core that it gains computes nothing, s
+    move_s: Floats
 
     def __len__(self) -> int:
         return len(self.weight)

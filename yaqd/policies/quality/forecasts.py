@@ -20,7 +20,7 @@ from yaqd.policies.quality.worth import concave
 _NEW_PART: Final = 0.6
 _NEW_DROPS: Final = (1.0 - _NEW_PART**HORIZONS) / (1.0 - _NEW_PART)
 #: arrays by row, with what a row has before a job takes it
-_FIELDS: Final = ("weight", "work_s", "fixed_s", "iterations", "attained_s", "target")
+_FIELDS: Final = ("weight", "work_s", "fixed_s", "iterations", "attained_s", "target", "move_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class JobSpec:
     kind: int = AUTOMATIC
     #: loss that the user waits for; None: none was said
     target: float | None = None
+    #: for how long a core that it gains computes nothing, s
+    move_s: float = 0.0
 
 
 class Forecasts:
@@ -60,7 +62,7 @@ class Forecasts:
         row = self.windows.add()
         self._grow(len(self.windows))
         target = np.nan if spec.target is None else spec.target
-        values = (spec.weight, spec.work_s, spec.fixed_s, spec.iterations, 0.0, target)
+        values = (spec.weight, spec.work_s, spec.fixed_s, spec.iterations, 0.0, target, spec.move_s)
         for name, number in zip(_FIELDS, values, strict=True):
             self._floats[name][row] = number
         for name, count in (("floor", spec.floor), ("cap", spec.cap), ("current", 0), ("kind", spec.kind)):
@@ -156,4 +158,5 @@ class Forecasts:
             largest=np.where(largest > 0.0, largest, 1.0),
             is_known=is_known,
             current=ints["current"][rows],
+            move_s=floats["move_s"][rows],
         )

@@ -27,10 +27,17 @@ _WIDER: Final = 1e-4
 class Greedy:
     """Jobs with their worths, and units of `unit` cores."""
 
-    def __init__(self, worth: Worth, rates: IterationRates, unit: float) -> None:
+    def __init__(
+        self, worth: Worth, rates: IterationRates, unit: float, has: Ints | None = None, keeping: Floats | None = None
+    ) -> None:
+        """`has`: units that a job has now; each counts `keeping` times its worth, from 1, and so goes to another job
+        only where it is worth that much more."""
         self._worth = worth
         self._rates = rates
         self._unit = unit
+        jobs = len(rates.work_s)
+        self._has = np.zeros(jobs, dtype=np.int64) if has is None else has
+        self._keeping = np.ones(jobs) if keeping is None else keeping
 
     def gains(self, units: Ints) -> Floats:
         """Return what each job's units are worth in the epoch."""
@@ -53,10 +60,11 @@ class Greedy:
         more = np.arange(widest + 1)
         found = self._worth.at(self._rates.done(np.asarray((base[:, None] + more) * self._unit, dtype=np.float64)))
         worths = np.where(more[1:] <= room[:, None], np.diff(found, axis=1), 0.0)
+        worths = np.where(base[:, None] + more[1:] <= self._has[:, None], worths * self._keeping[:, None], worths)
         return base + _largest(worths.ravel(), np.repeat(np.arange(len(base)), widest), len(base), free)
 
     def _by_price(self, base: Ints, caps: Ints, free: int) -> Ints:
-        price = _Price(self._worth, self._rates, self._unit, base, caps)
+        price = _Price(self._worth, self._rates, self._unit, base, caps, self._has, self._keeping)
         dear, cheap = price.around(free)
         low, high = price.bought(dear), np.minimum(price.bought(cheap) + 1, caps)
         wider = _WIDER
@@ -72,6 +80,7 @@ class Greedy:
         rows = np.repeat(np.arange(len(base)), near)
         before = low[rows] + np.arange(many) - np.repeat(np.cumsum(near) - near, near)
         worths = self._at(before + 1, rows) - self._at(before, rows)
+        worths = np.where(before < self._has[rows], worths * self._keeping[rows], worths)
         return low + _largest(worths, rows, len(base), free - int((low - base).sum()))
 
     def _at(self, units: Ints, rows: Ints) -> Floats:
@@ -90,8 +99,12 @@ def _largest(worths: Floats, rows: Ints, jobs: int, many: int) -> Ints:
 class _Price:
     """What each job buys at a price of a core: as many as are worth more at the margin."""
 
-    def __init__(self, worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints) -> None:
+    def __init__(
+        self, worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, has: Ints, keeping: Floats
+    ) -> None:
         self._rates, self._unit, self._base, self._caps = rates, unit, base, caps
+        self._has, self._keeping = has, keeping
+        self._keeps = bool((keeping[has > base] > 1.0).any())
         self._ahead = worth.ahead
         wide = np.diff(worth.ahead, axis=1)
         self._slopes = np.where(wide > 0.0, np.diff(worth.worth, axis=1) / np.where(wide > 0.0, wide, 1.0), 0.0)
@@ -104,6 +117,14 @@ class _Price:
 
     def bought(self, price: float) -> Ints:
         """Return units by job, at least the base and at most the cap."""
+        units = self._bought(np.full(len(self._base), price))
+        if self._keeps:
+            kept = np.minimum(self._bought(price / self._keeping), self._has)
+            units = np.maximum(units, kept)
+        return np.clip(units, self._base, self._caps)
+
+    def _bought(self, price: Floats) -> Ints:
+        """Return the units of each job that are worth more than its price, each for itself."""
         at = (self._margins > price).sum(axis=0) - 1
         last = np.maximum(at, 0)
         rates = self._rates
@@ -114,11 +135,12 @@ class _Price:
         ends = np.where(fixed > 0.0, (rates.epoch_s - rest) / np.where(fixed > 0.0, fixed, 1.0), until)
         done = np.where(at < 0, 0.0, np.clip(ends, self._ahead[self._every, last], until))
         units = np.minimum(rates.cores(done) / self._unit, 1e15)
-        return np.clip(np.floor(units + 1e-9).astype(np.int64), self._base, self._caps)
+        return np.floor(units + 1e-9).astype(np.int64)
 
     def around(self, free: int) -> tuple[float, float]:
         """Return two near prices: at the first at most `free` units are bought, at the second as many or more."""
-        dear, cheap = float(self._margins.max(initial=_TINY)) * 2.0, _TINY * 1e-3
+        dear = float(self._margins.max(initial=_TINY)) * 2.0 * float(self._keeping.max(initial=1.0))
+        cheap = _TINY * 1e-3
         wanted = int(self._base.sum()) + free
         few, many = int(self._base.sum()), int(self.bought(cheap).sum())
         for _ in range(_STEPS):

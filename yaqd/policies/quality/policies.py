@@ -1,6 +1,7 @@
 """The policies by name. Each takes the jobs and what there is, and returns every job's cores with a reason."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,8 @@ QualityPolicy = Callable[[TrainingJobs, Division], Shares]
 
 #: what a job's end is worth, in units of its whole predicted fall: .005 to .02 do as well, .1 costs early quality
 END_WORTH: Final = 0.01
+#: a core that moves is expected to stay for so many epochs: in these it must gain what the move costs
+STAY_EPOCHS: Final = 10.0
 _STEPS: Final = 40
 
 
@@ -116,12 +119,7 @@ def _until(worth: Worth, fall: Floats) -> Floats:
 
 def _plain(jobs: TrainingJobs) -> Worth:
     """Return the worth without weights: normalized falls."""
-    one = np.ones(len(jobs))
-    return worth_of(
-        TrainingJobs(one, jobs.floor, jobs.cap, jobs.work_s, jobs.fixed_s, jobs.left, jobs.attained_s, jobs.drops,
-                     jobs.fallen, jobs.largest, jobs.is_known, jobs.current),
-        jobs.largest,
-    )  # fmt: skip
+    return worth_of(replace(jobs, weight=np.ones(len(jobs))), jobs.largest)
 
 
 def _limits(jobs: TrainingJobs, division: Division, order: Ints) -> tuple[Ints, Ints]:
@@ -133,7 +131,8 @@ def _limits(jobs: TrainingJobs, division: Division, order: Ints) -> tuple[Ints, 
 
 def _filled(jobs: TrainingJobs, division: Division, worth: Worth) -> Shares:
     rates = rates_of(jobs, division.epoch_s)
-    greedy = Greedy(worth, rates, division.unit / MILLI)
+    keeping = 1.0 + jobs.move_s / (STAY_EPOCHS * division.epoch_s)
+    greedy = Greedy(worth, rates, division.unit / MILLI, jobs.current // division.unit, keeping)
     floors = np.minimum(-(-jobs.floor // division.unit), np.minimum(jobs.cap // division.unit, division.units))
     order = np.zeros(0, dtype=np.int64)
     if int(floors.sum()) > division.units:
@@ -164,6 +163,7 @@ def _shares(
     if why is not Reason.SHARE:
         reasons[milli <= jobs.floor] = Reason.FLOOR
     if why is Reason.GAIN:
+        reasons[(jobs.move_s > 0.0) & (milli == jobs.current) & (milli > jobs.floor)] = Reason.KEPT
         reasons[~jobs.is_known & (milli > jobs.floor)] = Reason.NEW
     reasons[milli >= jobs.cap] = Reason.CAP
     reasons[(milli == 0) & (jobs.cap > 0)] = Reason.OUTNUMBERED
