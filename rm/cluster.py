@@ -63,6 +63,8 @@ class Cluster:
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
         self.containers_allocated = 0
+        #: the longest division of cores among training jobs so far, s
+        self.longest_division_s = 0.0
 
     # ---- look-ups
 

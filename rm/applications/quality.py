@@ -38,7 +38,10 @@ class QualityMonitor:
         if jobs:
             known = ((job.attempt.app.id, self._cores.cpu_s(job.attempt.app.id)) for job in jobs)
             used = tuple((app_id, cpu_s) for app_id, cpu_s in known if cpu_s is not None)
+            began = self._cluster.clock.now()
             self._cluster.schedule(QualityDue(used))
+            took_s = self._cluster.clock.now() - began
+            self._cluster.longest_division_s = max(self._cluster.longest_division_s, took_s)
 
     def targeted(self, decision: CoresTargeted) -> None:
         """Hold the job to its cores; its master hears of them with its next answer."""

@@ -30,6 +30,11 @@ class ExplainTraining:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
+    @property
+    def longest_ms(self) -> float:
+        """The longest division of cores so far, from the reports to the orders."""
+        return round(1000 * self._cluster.longest_division_s, 3)
+
     def all(self, may_view: Callable[[Application], bool]) -> list[dict[str, Any]]:
         """Return the training jobs that may be viewed, those that came first before others."""
         apps = self._cluster.applications
@@ -77,6 +82,8 @@ class ExplainTraining:
             "ninetyS": _finite(outlook.ninety_s),
             "coreSeconds": round(job.cpu_s, 3),
             "iterationCoreSeconds": round(job.work_s, 6) if job.is_timed else None,
+            #: of an iteration, what no core shortens
+            "iterationFixedS": round(job.fixed_s, 6) if job.is_timed else None,
         }
 
 

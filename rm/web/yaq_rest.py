@@ -29,8 +29,10 @@ class YaqRest:
         return web.json_response({"explanation": self._explain.application(app)})
 
     async def training(self, request: web.Request) -> web.Response:
-        """Answer the training jobs that the caller may view."""
-        return web.json_response({"jobs": self._explain.training.all(lambda app: self._rest.may_view(request, app))})
+        """Answer the training jobs that the caller may view, and how long a division of their cores took at most."""
+        training = self._explain.training
+        jobs = training.all(lambda app: self._rest.may_view(request, app))
+        return web.json_response({"jobs": jobs, "longestDivisionMs": training.longest_ms})
 
     async def nodes(self, request: web.Request) -> web.Response:
         return web.json_response({"nodes": self._nodes.all()})

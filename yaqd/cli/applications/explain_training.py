@@ -17,7 +17,8 @@ def show_training(found: dict[str, Any]) -> None:
     if found["normalizedLoss"] is not None:
         click.echo(f"  loss {found['loss']:.6g}, {_ahead(found['normalizedLoss'], found['ninetyS'])}")
     if found["iterationCoreSeconds"] is not None:
-        click.echo(f"  an iteration costs {found['iterationCoreSeconds']:.3g} core-seconds, as nodes count")
+        costs = f"{found['iterationCoreSeconds']:.3g} core-seconds and {found['iterationFixedS']:.3g} s beside them"
+        click.echo(f"  an iteration costs {costs}, as nodes count")
     if found["beside"]:
         others = f"{found['others']} other job{'s' * (found['others'] != 1)}"
         click.echo(f"\nBeside {others} in {found['queue']}; predicted gain until the next division:")
