@@ -284,7 +284,9 @@ class ResourceManager:
             self.reports,
             settings.web,
             access=self.access,
-            explain=Explain(self.cluster, self.queueing, self.silent_masters, heartbeat_s=heartbeat_s),
+            explain=Explain(
+                self.cluster, self.queueing, self.silent_masters, self.tracker.cores, heartbeat_s=heartbeat_s
+            ),
             nodes=ExplainNodes(self.cluster, self.queueing, heartbeat_s=heartbeat_s),
             started_ms=self.started_ms,
         )

@@ -21,6 +21,7 @@ from rm.explain.reuse import Reuse
 from rm.explain.training import ExplainTraining
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
+from rm.nodes.cores import ApplicationCores
 from rm.nodes.node import RmNode
 from rm.scheduler.decisions import (
     Allocate,
@@ -58,10 +59,16 @@ _KEPT_SHORT: Final = (
 
 class Explain:
     def __init__(
-        self, cluster: Cluster, queueing: NodeQueueing, silent_masters: SilentMasters, *, heartbeat_s: float
+        self,
+        cluster: Cluster,
+        queueing: NodeQueueing,
+        silent_masters: SilentMasters,
+        cores: ApplicationCores,
+        *,
+        heartbeat_s: float,
     ) -> None:
         self._cluster = cluster
-        self.training = ExplainTraining(cluster)
+        self.training = ExplainTraining(cluster, cores)
         self._silent_masters = silent_masters
         self._queueing = queueing
         self._heartbeat_s = heartbeat_s

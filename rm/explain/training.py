@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rm.applications.records import Application
 from rm.cluster import Cluster
+from rm.nodes.cores import ApplicationCores
 from rm.scheduler.facts import TrainingOutlook
 from yaqd.policies.quality.facts import MILLI, Reason
 
@@ -27,8 +28,8 @@ WHY: Final = {
 
 
 class ExplainTraining:
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, cores: ApplicationCores) -> None:
+        self._cluster, self._cores = cluster, cores
 
     @property
     def longest_ms(self) -> float:
@@ -54,7 +55,15 @@ class ExplainTraining:
         others = [one for one in outlooks if one is not own and one.job.attempt.app.leaf is leaf]
         others.sort(key=lambda one: -one.job.gain)
         beside = [self._job(one) for one in others[:_NEIGHBOURS]]
-        return {**self._job(own), "policy": own.policy, "others": len(others), "beside": beside}
+        #: nodes of its containers that hold nobody to an order: stock ones, and those whose throttle is off
+        unheld = sorted(map(str, self._cores.unaware_nodes(app.id)))
+        return {
+            **self._job(own),
+            "policy": own.policy,
+            "unheldNodes": unheld,
+            "others": len(others),
+            "beside": beside,
+        }
 
     def _job(self, outlook: TrainingOutlook) -> dict[str, Any]:
         job = outlook.job

@@ -54,7 +54,7 @@ def test_what_merging_did_is_said_all_the_same(
     result = explain(tmp_path, stock)
     assert result.exit_code == 0
     assert "each reduce read 6 files instead of 18: 36 reads fewer in all" in result.stdout
-    assert "is it a ResourceManager of this project?" in result.stderr
+    assert "this ResourceManager is a stock one" in result.stderr
     if said is None:
         assert "no node had a merger" not in result.stdout
     else:

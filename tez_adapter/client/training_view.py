@@ -26,6 +26,10 @@ class TrainingView:
     normalized: float | None = None
     cores: float | None = None
     workers: int | None = None
+    #: by the cores that it may use
+    workers_wanted: int | None = None
+    #: nobody orders its cores
+    is_alone: bool = False
     partitions: int | None = None
     iterations_expected: int | None = None
     checkpoint_iteration: int | None = None
@@ -71,6 +75,7 @@ class TrainingWatch:
         view.loss = status.loss if status.HasField("loss") else None
         view.normalized = status.normalized if status.HasField("normalized") else None
         view.cores, view.workers, view.partitions = status.cores, status.workers, status.partitions
+        view.workers_wanted, view.is_alone = status.workers_wanted, status.is_alone
         view.iterations_expected = status.iterations_expected or None
         view.checkpoint_iteration = status.checkpoint_iteration if status.checkpoint_iteration >= 0 else None
 

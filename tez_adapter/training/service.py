@@ -64,7 +64,7 @@ class TrainingService:
         self._model: bytes | None = None
         self._model_sum = ""
         self._is_stopped = False
-        #: the user has been told that nobody divides cores
+        #: nobody divides cores, and the user has been told
         self._is_on_its_own = False
         self._started_ms = int(time.time() * 1000)
         self._reports = self._dropped = 0
@@ -241,8 +241,8 @@ class TrainingService:
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
         self.reports.registered(response, self._curve.losses())
-        if not self.reports.is_understood and not self._is_on_its_own:
-            self._is_on_its_own = True
+        was_on_its_own, self._is_on_its_own = self._is_on_its_own, not self.reports.is_understood
+        if self._is_on_its_own and not was_on_its_own:
             self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")
         self._cores_changed()
 
@@ -307,6 +307,7 @@ class TrainingService:
             started_ms=self._started_ms,
             reports=self._reports,
             dropped=self._dropped,
+            is_alone=self._is_on_its_own,
         )
         known = request.known if request.curve_version == curve.version else 0
         for point in curve.points[max(0, known) :][:_CURVE_POINTS_MAX]:

@@ -15,8 +15,12 @@ _WILDCARD: Final = "0.0.0.0"
 _ADDRESS_KEY: Final = "yarn.resourcemanager.webapp.address"
 
 
+class NoSuchResource(CommandError):
+    """What answers has no such resource: a stock ResourceManager, or something else."""
+
+
 def get_json(conf: Configuration, path: str, *, timeout_s: float = _TIMEOUT_S) -> Any:
-    """Raises CommandError: no answer, or the ResourceManager's own refusal."""
+    """Raises CommandError: no answer, or the ResourceManager's own refusal; NoSuchResource."""
     from yaqd.storage.paths import hadoop_user
 
     require_cluster(conf)
@@ -41,11 +45,12 @@ def get_json(conf: Configuration, path: str, *, timeout_s: float = _TIMEOUT_S) -
         value = None
     if response.status == http.client.OK and isinstance(value, dict):
         return value
-    raise CommandError(_refusal(value, response.status, address), BAD_INPUT)
+    raise _refusal(value, response.status, address)
 
 
-def _refusal(value: Any, status: int, address: str) -> str:
+def _refusal(value: Any, status: int, address: str) -> CommandError:
     try:
-        return str(value["RemoteException"]["message"]).removeprefix("java.lang.Exception: ")
+        return CommandError(str(value["RemoteException"]["message"]).removeprefix("java.lang.Exception: "), BAD_INPUT)
     except (TypeError, KeyError):
-        return f"{address} answers with HTTP status {status}: is it a ResourceManager of this project?"
+        text = f"{address} answers with HTTP status {status}: is it a ResourceManager of this project?"
+        return (NoSuchResource if status == http.client.NOT_FOUND else CommandError)(text, BAD_INPUT)

@@ -181,7 +181,7 @@ class TrainingStatusRequest(_message.Message):
     def __init__(self, known: _Optional[int] = ..., curve_version: _Optional[int] = ...) -> None: ...
 
 class TrainingStatusResponse(_message.Message):
-    __slots__ = ("name", "iteration", "iterations_expected", "loss", "normalized", "cores", "workers", "workers_wanted", "partitions", "checkpoint_iteration", "state_sha256", "curve", "curve_version", "cpu_ms_per_iteration", "started_ms", "reports", "dropped")
+    __slots__ = ("name", "iteration", "iterations_expected", "loss", "normalized", "cores", "workers", "workers_wanted", "partitions", "checkpoint_iteration", "state_sha256", "curve", "curve_version", "cpu_ms_per_iteration", "started_ms", "reports", "dropped", "is_alone")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_EXPECTED_FIELD_NUMBER: _ClassVar[int]
@@ -199,6 +199,7 @@ class TrainingStatusResponse(_message.Message):
     STARTED_MS_FIELD_NUMBER: _ClassVar[int]
     REPORTS_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
+    IS_ALONE_FIELD_NUMBER: _ClassVar[int]
     name: str
     iteration: int
     iterations_expected: int
@@ -216,7 +217,8 @@ class TrainingStatusResponse(_message.Message):
     started_ms: int
     reports: int
     dropped: int
-    def __init__(self, name: _Optional[str] = ..., iteration: _Optional[int] = ..., iterations_expected: _Optional[int] = ..., loss: _Optional[float] = ..., normalized: _Optional[float] = ..., cores: _Optional[float] = ..., workers: _Optional[int] = ..., workers_wanted: _Optional[int] = ..., partitions: _Optional[int] = ..., checkpoint_iteration: _Optional[int] = ..., state_sha256: _Optional[str] = ..., curve: _Optional[_Iterable[_Union[TrainingPoint, _Mapping]]] = ..., curve_version: _Optional[int] = ..., cpu_ms_per_iteration: _Optional[float] = ..., started_ms: _Optional[int] = ..., reports: _Optional[int] = ..., dropped: _Optional[int] = ...) -> None: ...
+    is_alone: bool
+    def __init__(self, name: _Optional[str] = ..., iteration: _Optional[int] = ..., iterations_expected: _Optional[int] = ..., loss: _Optional[float] = ..., normalized: _Optional[float] = ..., cores: _Optional[float] = ..., workers: _Optional[int] = ..., workers_wanted: _Optional[int] = ..., partitions: _Optional[int] = ..., checkpoint_iteration: _Optional[int] = ..., state_sha256: _Optional[str] = ..., curve: _Optional[_Iterable[_Union[TrainingPoint, _Mapping]]] = ..., curve_version: _Optional[int] = ..., cpu_ms_per_iteration: _Optional[float] = ..., started_ms: _Optional[int] = ..., reports: _Optional[int] = ..., dropped: _Optional[int] = ..., is_alone: _Optional[bool] = ...) -> None: ...
 
 class StopTrainingRequest(_message.Message):
     __slots__ = ()

@@ -36,16 +36,18 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     which rule put it there, behind whom it waits and when it should start. For those that have ended: how long they
     should have waited and run, and how long they did. For a job of ours that is over: whether its map outputs were
     merged, why, and what that saved; that also under a stock ResourceManager, which knows nothing of the rest. For an
-    unmodified job: what its nodes did with its map outputs by themselves, why, and what that saved.
+    unmodified job: what its nodes did with its map outputs by themselves, why, and what that saved. For a training job:
+    why it has its cores; under a stock ResourceManager, that nobody divides them.
 
     \b
     Example:
       yaq explain application_1700000000000_0001
     """
+    from yaqd.cli.applications.explain_alone import STOCK, of_the_job, show_alone, show_application
     from yaqd.cli.applications.explain_nodes import of_nodes, show_nodes
     from yaqd.cli.applications.known import known_application
     from yaqd.cli.exits import BAD_INPUT, CommandError
-    from yaqd.cli.rm_web import get_json
+    from yaqd.cli.rm_web import NoSuchResource, get_json
 
     app_id = known_application(conf, application)
     found: dict[str, Any] = {}
@@ -61,16 +63,24 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
         found["accuracy"] = _of_tasks(found["ended"], found.get("gaveBack", []), history)
     shuffle = _shuffle(history)
     of_its_nodes = of_nodes(conf, app_id) if shuffle is None else None
+    is_stock = isinstance(refusal, NoSuchResource)
+    alone = None
+    if shuffle is None and (is_stock or (refusal is None and not found.get("training"))):
+        alone = of_the_job(conf, app_id, is_stock=is_stock)
     if refusal is not None:
-        if shuffle is None and of_its_nodes is None:
+        if shuffle is None and of_its_nodes is None and alone is None:
             raise refusal
-        click.echo(f"{refusal}", err=True)
+        click.echo(STOCK if is_stock else f"{refusal}", err=True)
     if as_json:
-        told = {"shuffle": shuffle, "nodeShuffle": of_its_nodes}
+        told = {"shuffle": shuffle, "nodeShuffle": of_its_nodes, "training": alone}
         print_json(found | {name: facts for name, facts in told.items() if facts is not None})
         return
     if found:
         _show(found)
+    if alone is not None:
+        if not found:
+            show_application(alone)
+        show_alone(alone)
     if shuffle is not None:
         _show_shuffle(shuffle)
     if of_its_nodes is not None:

@@ -14,6 +14,9 @@ def show_training(found: dict[str, Any]) -> None:
     click.echo(f"\n{_cores(found['cores'])} by the policy {found['policy']}: {found['why']}")
     if found["workers"] is not None:
         click.echo(f"  {found['workers']} worker{'s' * (found['workers'] != 1)} in containers")
+    unheld = found.get("unheldNodes", [])
+    if unheld and found["cores"] is not None:
+        click.echo(f"  {_unheld(unheld)}")
     if found["normalizedLoss"] is not None:
         click.echo(f"  loss {found['loss']:.6g}, {_ahead(found['normalizedLoss'], found['ninetyS'])}")
     if found["iterationCoreSeconds"] is not None:
@@ -23,6 +26,12 @@ def show_training(found: dict[str, Any]) -> None:
         others = f"{found['others']} other job{'s' * (found['others'] != 1)}"
         click.echo(f"\nBeside {others} in {found['queue']}; predicted gain until the next division:")
         print_table(_HEADINGS, [_row(job) for job in (found, *found["beside"])], empty="")
+
+
+def _unheld(nodes: list[str]) -> str:
+    """Say where the job may use more than it was ordered."""
+    which = f"{nodes[0]} throttles" if len(nodes) == 1 else f"{len(nodes)} of its nodes, {nodes[0]} for one, throttle"
+    return f"it may use more: {which} nobody (a stock NodeManager, or yaq.nm.throttle is off)"
 
 
 def _row(job: dict[str, Any]) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def list_jobs(conf: Configuration, show_all: bool, limit: int, as_json: bool) ->
       yaq ml list --all
     """
     views = _looks(conf, _reports(conf, show_all=show_all)[:limit])
-    predicted = _predictions(conf) if views else {}
+    predicted = _predictions(conf, is_quiet=as_json) if views else {}
     pairs = [(view, predicted.get(str(view.report.id), {})) for view in views]
     if as_json:
         print_json([_as_dict(view) | _predicted(found) for view, found in pairs])
@@ -55,13 +55,17 @@ def list_jobs(conf: Configuration, show_all: bool, limit: int, as_json: bool) ->
         print_table(_HEADINGS, rows, empty="no training jobs: yaq ml submit starts one")
 
 
-def _predictions(conf: Configuration) -> dict[str, dict[str, Any]]:
-    """What the ResourceManager predicts, by application; a stock one predicts nothing."""
-    from yaqd.cli.rm_web import get_json
+def _predictions(conf: Configuration, *, is_quiet: bool) -> dict[str, dict[str, Any]]:
+    """What the ResourceManager predicts, by application; a stock one predicts nothing, and a line says so."""
+    from yaqd.cli.rm_web import NoSuchResource, get_json
 
     try:
         jobs = get_json(conf, "/ws/v1/yaq/training", timeout_s=_RM_TIMEOUT_S)["jobs"]
         return {str(job["id"]): job for job in jobs}
+    except NoSuchResource:
+        if not is_quiet:
+            click.echo("this ResourceManager is a stock one: it predicts no losses and divides no cores", err=True)
+        return {}
     except (CommandError, KeyError, TypeError):
         return {}
 
