@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from yaqd.config import Configuration
 from yaqd.storage import CorruptFile, get_filesystem
 from yaqd.storage.checkpoints import Checkpoint, CheckpointFolder, CheckpointTooLarge
+from yaqd.storage.local import LocalFileSystem
 
 
 def folder_in(path: Path, bytes_max: int = 1 << 20) -> CheckpointFolder:
@@ -34,6 +35,18 @@ def test_the_last_two_are_kept(tmp_path: Path) -> None:
     assert sorted(p.name[-2:] for p in tmp_path.iterdir()) == ["02", "10"]
     last, lines = folder.last()
     assert last is not None and (last.iteration, list(last.pieces), lines) == (10, [b"10"], ())
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    folder = folder_in(tmp_path)
+    folder.save(Checkpoint(1, [b"1"]))
+    writer = LocalFileSystem(Configuration.load(None)).create(f"{tmp_path}/checkpoint-000000000002")
+    writer.write(b"half of it")
+    (tmp_path / ".other.tmp").touch()
+    assert len(list(tmp_path.iterdir())) == 3
+    folder.remove_unfinished()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.tmp", "checkpoint-000000000001"]
+    writer.abort()
 
 
 def test_every_cut_is_seen_and_the_one_before_serves(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -103,6 +104,8 @@ class Keeper:
 
     def _load(self) -> tuple[Saved | None, tuple[str, ...]]:
         get_filesystem(self.folder, self._conf).mkdirs(self.folder, 0o700)
+        with suppress(StorageError):  # nobody needs it gone
+            self._checkpoints(self.folder).remove_unfinished()
         lines: tuple[str, ...] = ()
         for job_id in (self._spec.job_id, self._spec.training.resumes if self._spec.training else ""):
             if not job_id:

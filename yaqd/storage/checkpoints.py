@@ -20,6 +20,8 @@ _HEADER: Final = struct.Struct(">I")
 _HEADER_BYTES_MAX: Final = 1 << 20
 _SUM_BYTES: Final = hashlib.sha256().digest_size
 _PREFIX: Final = "checkpoint-"
+#: of the hidden names that writers of all file systems use until a file is whole
+_UNFINISHED: Final = f".{_PREFIX}"
 _KEPT: Final = 2
 
 
@@ -103,6 +105,12 @@ class CheckpointFolder:
         for path in self._paths()[:-_KEPT]:
             self._files.delete(path)
         return size
+
+    def remove_unfinished(self) -> None:
+        """Remove what a writer that was killed has left. One that still writes fails then."""
+        for entry in self._files.list(self._folder):
+            if name_of(entry.path).startswith(_UNFINISHED):
+                self._files.delete(entry.path)
 
     def last(self) -> tuple[Checkpoint | None, tuple[str, ...]]:
         """Return the last whole one, None where there is none; and a line for each that is damaged."""
