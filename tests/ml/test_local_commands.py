@@ -92,7 +92,14 @@ def test_a_class_is_trained_over_its_partitions(script: Path, tmp_path: Path) ->
     files = [tmp_path / name for name in "abcd"]
     for file in files:
         file.touch()
-    words = ("--data", f"{files[0]},{files[1]}", "--data", f"{files[2]},{files[3]}", "--model", tmp_path / "model")
+    words = (
+        "--data",
+        f"file://{files[0]},{files[1]}",
+        "--data",
+        f"{files[2]},{files[3]}",
+        "--model",
+        tmp_path / "model",
+    )
     found = json.loads(run("local", script, "--json", *words, "-D", "rate=0.25").stdout)
     a, b, c, d = map(str, files)
     assert from_bytes((tmp_path / "model").read_bytes())["got"] == [[0, a, d], [1, b], [2, c]]

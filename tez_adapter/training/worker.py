@@ -16,6 +16,7 @@ from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step
 from yaqd.proto import job_training_pb2 as pb
 from yaqd.storage import StorageError
+from yaqd.storage.seekable import open_seekable
 
 _WAIT_MS: Final = 5000
 #: of partials in one message
@@ -59,11 +60,14 @@ class PartitionWorker:
         return self._hand_in(order.step, partials, round(1e6 * (time.process_time() - began)))
 
     def _load(self, index: int) -> Any:
-        partition = Partition.of(index, self._terms.partitions, self._terms.data, self._terms.seed)
+        terms, conf = self._terms, self._attempt.conf
+        partition = Partition.of(
+            index, terms.partitions, terms.data, terms.seed, opener=lambda path: open_seekable(path, conf)
+        )
         try:
             return call_load(self._job, partition)
         except TrainingError as error:
-            if isinstance(error.__context__, OSError | MemoryError):
+            if isinstance(error.__context__, OSError | MemoryError | StorageError):
                 raise StorageError(str(error)) from None  # another node, or another time, may fare better
             raise
 

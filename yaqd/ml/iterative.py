@@ -2,7 +2,7 @@
 
     class Means(IterativeJob):
         def load(self, partition):
-            return np.load(partition.data[0])
+            return np.load(partition.open(partition.data[0]))
 
         def initial(self):
             return np.zeros(10)
@@ -20,11 +20,18 @@ Partials come in the order of the partitions, so that the model does not depend 
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, ClassVar
 
 #: computes `step` of a state on all partitions; the partials, in the order of the partitions
 Evaluate = Callable[[Any], list[Any]]
+#: opens a file for reading
+Opener = Callable[[str], BinaryIO]
+
+
+def open_here(path: str) -> BinaryIO:
+    """Open a file of this machine."""
+    return open(path, "rb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +45,20 @@ class Partition:
     data: tuple[str, ...] = ()
     #: for what is random in this partition; follows from the job's seed and the index
     seed: int = 0
+    #: opens files on storage, too, where the job runs on a cluster or by `yaq ml local`
+    opener: Opener = field(default=open_here, repr=False, compare=False)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open one of `data` for reading: a file of this machine, or on HDFS. It is read in order, or at any place."""
+        return self.opener(path)
 
     @classmethod
-    def of(cls, index: int, count: int, data: Sequence[str] = (), seed: int = 0) -> "Partition":
+    def of(
+        cls, index: int, count: int, data: Sequence[str] = (), seed: int = 0, *, opener: Opener = open_here
+    ) -> "Partition":
         """Return partition `index` of a job with `count` of them, these files and this seed."""
         digest = hashlib.sha256(f"{seed}/{index}".encode()).digest()
-        return cls(index, count, tuple(data[index::count]), int.from_bytes(digest[:8], "big"))
+        return cls(index, count, tuple(data[index::count]), int.from_bytes(digest[:8], "big"), opener)
 
 
 class IterativeJob:

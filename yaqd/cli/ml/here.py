@@ -18,6 +18,7 @@ from yaqd.mapreduce.loading import user_traceback
 from yaqd.ml import IterativeJob, Partition, Said, set_channel
 from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step, drive
+from yaqd.ml.iterative import Opener, open_here
 from yaqd.ml.reporting import usable_cores
 from yaqd.ml.threads import one_thread
 
@@ -102,11 +103,12 @@ class CurveKeeper:
             self._note(line)
 
 
-def train_class(job: IterativeJob, channel: CurveKeeper) -> bytes:
+def train_class(job: IterativeJob, channel: CurveKeeper, *, opener: Opener = open_here) -> bytes:
     """Train a data-parallel job to its end; return the frame of its last state. TrainingError: a method failed."""
     with _channel(channel), one_thread():
         data = [
-            call_load(job, Partition.of(index, job.partitions, job.data, job.seed)) for index in range(job.partitions)
+            call_load(job, Partition.of(index, job.partitions, job.data, job.seed, opener=opener))
+            for index in range(job.partitions)
         ]
         evaluation = -1
 

@@ -73,18 +73,14 @@ def local(
       yaq ml local kmeans.py --iterations 50 --curve kmeans.jsonl -D clusters=20
     """
     from yaqd.cli.ml.curve_files import writers
+    from yaqd.cli.ml.data import data_files
     from yaqd.cli.ml.here import CurveKeeper, prints_aside
-    from yaqd.cli.ml.submit import whole_path
     from yaqd.ml.driving import TrainingError
     from yaqd.ml.loading import is_iterative
 
     is_class = is_iterative(script)
     _add_py_files(words(py_files))
-    job = (
-        _class(conf, script, [whole_path(path) for path in words(data)], seed, iterations, arguments)
-        if is_class
-        else None
-    )
+    job = _class(conf, script, data_files(words(data), conf), seed, iterations, arguments) if is_class else None
     if not is_class and (data or seed or model):
         raise CommandError(
             f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"
@@ -99,7 +95,7 @@ def local(
         channel = CurveKeeper(0 if is_class else iterations or 0, target=target, heard=heard, note=_note)
         began = time.monotonic()
         try:
-            frame = _train(script, arguments, job, channel)
+            frame = _train(conf, script, arguments, job, channel)
         except TrainingError as error:
             raise CommandError("\n".join(part for part in (str(error), error.detail) if part), FAILED) from error
         taken_s = time.monotonic() - began
@@ -111,7 +107,7 @@ def local(
 def _class(
     conf: Configuration,
     script: str,
-    data: list[str],
+    data: tuple[str, ...],
     seed: int,
     iterations: int | None,
     arguments: tuple[str, ...],
@@ -129,12 +125,15 @@ def _class(
     return job(parse_params(job, texts(conf)), seed=seed, data=data, iterations=iterations or 0)
 
 
-def _train(script: str, arguments: tuple[str, ...], job: "IterativeJob | None", channel: "CurveKeeper") -> bytes | None:
+def _train(
+    conf: Configuration, script: str, arguments: tuple[str, ...], job: "IterativeJob | None", channel: "CurveKeeper"
+) -> bytes | None:
     """The frame of the last state; None: a program has none."""
     from yaqd.cli.ml.here import train_class, train_script
+    from yaqd.storage.seekable import open_seekable
 
     if job is not None:
-        return train_class(job, channel)
+        return train_class(job, channel, opener=lambda path: open_seekable(path, conf))
     train_script(Path(script), arguments, channel)
     if not channel.reports:
         _note(f"{script} reported nothing: call yaqd.ml.report(iteration=..., loss=...) in its loop")

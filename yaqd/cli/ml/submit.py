@@ -1,12 +1,9 @@
 """`yaq ml submit`, `stop` and `resume`."""
 
-from pathlib import Path
-
 import click
 
 from yaqd.cli.applications.known import known_application
 from yaqd.cli.ended import clears_up
-from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.cli.shell.completing import all_applications, open_applications
@@ -83,6 +80,7 @@ def submit(
     from tez_adapter.client.training import look_at, submit_training
     from tez_adapter.jobspec import Training
     from yaqd.cli.applications.following import follow
+    from yaqd.cli.ml.data import data_files
     from yaqd.cli.options import assignments
 
     terms = Training(
@@ -92,7 +90,7 @@ def submit(
         min_cores=min_cores,
         max_cores=max_cores if max_cores is not None else max(min_cores, float(look_at(conf, script).partitions or 1)),
         iterations=iterations or 0,
-        data=tuple(whole_path(path) for path in words(data)),
+        data=data_files(words(data), conf),
         seed=seed,
         arguments=arguments,
     )
@@ -107,15 +105,6 @@ def submit(
         name=name,
     )
     ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
-
-
-def whole_path(path: str) -> str:
-    """Return a path that says the same in a container. Raises CommandError."""
-    if "://" in path:
-        return path
-    if not Path(path).exists():
-        raise CommandError(f"--data {path}: no such file or folder")
-    return str(Path(path).resolve())
 
 
 @click.command("stop")

@@ -1,0 +1,32 @@
+"""What `--data` names: files of this machine, and files on storage."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from yaqd.cli.exits import CommandError
+from yaqd.config import Configuration
+
+_STORED: Final = "hdfs://"
+_HERE: Final = "file://"
+
+
+def data_files(texts: Iterable[str], conf: Configuration) -> tuple[str, ...]:
+    """Return paths that say the same in a container. On HDFS a folder, or a pattern, stands for its files.
+
+    Raises CommandError, StorageError.
+    """
+    return tuple(path for text in texts for path in _files(text, conf))
+
+
+def _files(text: str, conf: Configuration) -> list[str]:
+    from yaqd.storage import list_inputs, locate
+
+    if text.startswith(_STORED):
+        return [status.path for status in list_inputs([text], conf)]
+    path = locate(text, conf).path if text.startswith(_HERE) else text
+    if "://" in path:
+        return [path]  # for the program to open in a way of its own
+    if not Path(path).exists():
+        raise CommandError(f"--data {text}: no such file or folder")
+    return [str(Path(path).resolve())]
