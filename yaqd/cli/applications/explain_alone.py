@@ -81,8 +81,10 @@ def show_application(found: dict[str, Any]) -> None:
 
 def show_alone(found: dict[str, Any]) -> None:
     """Print that the job has all its cores, and how many workers use them."""
-    verb = "had" if found["finalState"] else "has"
     cores = found["cores"]
+    # without cores its job manager has not answered yet, or never said any
+    verbs = ("could use", "may use") if cores is None else ("had", "has")
+    verb = verbs[0 if found["finalState"] else 1]
     many = "" if cores is None else f"{cores:g} core{'s' * (cores != 1)}, "
     click.echo(f"\nIt {verb} {many}all of its --max-cores: {found['why']}")
     if found["loss"] is not None:
