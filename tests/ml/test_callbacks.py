@@ -46,11 +46,11 @@ def watch(train: Callable[[], Any], stop_at: int = -1, saved: bytes | None = Non
 def check(train: Callable[[], Any], iterations: int = 8) -> list[float]:
     """The whole loop; the loop cut in two with a checkpoint between: the same losses."""
     whole = watch(train)
-    assert list(whole.losses) == list(range(iterations))
+    assert list(whole.losses) == list(range(1, iterations + 1))
     first = watch(train, stop_at=3)
-    assert list(first.losses) == [0, 1, 2, 3]
+    assert list(first.losses) == [1, 2, 3]
     second = watch(train, saved=first.saved)
-    assert list(second.losses) == list(range(4, iterations))
+    assert list(second.losses) == list(range(4, iterations + 1))
     assert {**first.losses, **second.losses} == pytest.approx(whole.losses)
     losses = [loss for loss in whole.losses.values() if loss is not None]
     assert losses[-1] < losses[0]
@@ -85,7 +85,7 @@ def test_partial_fits_without_targets_and_with_a_loss_of_ones_own() -> None:
             GaussianNB(), *SCALED, iterations=2, loss=lambda model, rows, targets: float(len(model.classes_))
         )
     )
-    assert channel.losses == {0: 2.0, 1: 2.0}
+    assert channel.losses == {1: 2.0, 2: 2.0}
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def no_channel() -> Iterator[None]:
 
 def steps(job: IterativeJob) -> Callable[[bytes], list[bytes]]:
     data = [call_load(job, Partition.of(index, job.partitions)) for index in range(job.partitions)]
-    iteration = -1
+    iteration = 0
 
     def evaluate(frame: bytes) -> list[bytes]:
         nonlocal iteration
@@ -59,18 +59,18 @@ def test_a_job_is_driven_to_its_last_iteration() -> None:
     set_channel(channel)
     job = Halving()
     assert from_bytes(drive(job, steps(job))) == [0.25]
-    assert channel.losses == {0: 8.0, 1: 4.0, 2: 2.0, 3: 1.0, 4: 0.5}
+    assert channel.losses == {1: 8.0, 2: 4.0, 3: 2.0, 4: 1.0, 5: 0.5}
 
 
 def test_stop_ends_it_and_a_checkpoint_goes_on_to_the_same_bytes() -> None:
     whole = drive(Halving(), steps(Halving()))
-    channel = Watched(stop_at=1)
+    channel = Watched(stop_at=2)
     set_channel(channel)
     assert from_bytes(drive(Halving(), steps(Halving()))) == [2.0]
     after = Watched(saved=channel.saved)
     set_channel(after)
     assert drive(Halving(), steps(Halving())) == whole
-    assert list(after.losses) == [2, 3, 4]
+    assert list(after.losses) == [3, 4, 5]
 
 
 def test_a_run_is_given_the_partials_in_order() -> None:
@@ -102,7 +102,7 @@ def test_a_step_that_raises_is_named_with_partition_and_iteration() -> None:
         return Halving.step(self, state, partition)
 
     error = _failing("step", step)
-    assert str(error) == "Train.step() on partition 1 in iteration 2 failed: ValueError: singular matrix"
+    assert str(error) == "Train.step() on partition 1 in iteration 3 failed: ValueError: singular matrix"
     assert "singular matrix" in error.detail and "yaqd/ml/" not in error.detail
 
 
@@ -112,11 +112,11 @@ def test_other_mistakes_are_named_too() -> None:
 
     assert str(_failing("load", fails)) == "Train.load() on partition 0 failed: KeyError: 'x'"
     assert str(_failing("initial", fails)) == "Train.initial() failed: KeyError: 'x'"
-    assert str(_failing("combine", fails)) == "Train.combine() in iteration 0 failed: KeyError: 'x'"
+    assert str(_failing("combine", fails)) == "Train.combine() in iteration 1 failed: KeyError: 'x'"
     assert "return (state, loss)" in str(_failing("combine", lambda self, state, partials: 3))
     assert "gave the loss 'abc': return a number" in str(_failing("combine", lambda self, s, p: (s, "abc")))
-    assert "Train.step() on partition 0 in iteration 0 gave a set" in str(_failing("step", lambda self, s, p: {1}))
-    assert "Train.combine() in iteration 0 gave a set" in str(_failing("combine", lambda self, s, p: ({1}, 1.0)))
+    assert "Train.step() on partition 0 in iteration 1 gave a set" in str(_failing("step", lambda self, s, p: {1}))
+    assert "Train.combine() in iteration 1 gave a set" in str(_failing("combine", lambda self, s, p: ({1}, 1.0)))
 
 
 def test_a_state_must_not_be_changed_in_place() -> None:

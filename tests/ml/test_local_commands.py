@@ -74,6 +74,46 @@ def test_a_program_gets_its_arguments_and_is_told_to_stop(script: Path) -> None:
     assert iteration("--target", "1.5") == 3
 
 
+_COUNTED = {
+    "program": """
+from yaqd.ml import report
+done, steps = 0, 0
+while not report(iteration=done, loss=1 / (1 + done)).stop:
+    steps += 1
+    done += 1
+print(f"{steps} steps")
+""",
+    "class": _CLASS.replace(
+        "    def combine",
+        """    def done(self, state): print(f"{self.steps} steps")
+    steps = 0
+    def combine""",
+    ).replace('return {"w": state', 'self.steps += 1; return {"w": state'),
+    "run": _CLASS
+    + """
+    def run(self, evaluate):
+        from yaqd.ml import report
+        state = {"w": 8.0}
+        for done in range(1, 100):
+            evaluate(state)
+            if report(iteration=done, loss=1 / done).stop:
+                break
+        print(f"{done} steps")
+        return state
+""",
+}
+
+
+@pytest.mark.parametrize("name", _COUNTED)
+def test_so_many_iterations_are_done(name: str, tmp_path: Path) -> None:
+    """A report before the first one is none."""
+    script = tmp_path / "train.py"
+    script.write_text(_COUNTED[name])
+    result = run("local", script, "--iterations", "4", "--json")
+    assert json.loads(result.stdout)["iteration"] == 4
+    assert "4 steps" in result.stderr
+
+
 def test_a_program_runs_as_it_does_by_itself(tmp_path: Path) -> None:
     """With its folder to import from, its name as the first argument, and as the main module."""
     (tmp_path / "beside.py").write_text("answer = 42\n")
@@ -148,7 +188,7 @@ def test_a_step_that_raises_is_named_with_partition_and_iteration(script: Path) 
     script.write_text(_CLASS + "    " + broken)
     said = failed(FAILED, "local", script)
     assert said.splitlines()[0] == (
-        "Train.step() on partition 1 in iteration 2 failed: ZeroDivisionError: float division by zero"
+        "Train.step() on partition 1 in iteration 3 failed: ZeroDivisionError: float division by zero"
     )
 
 
@@ -231,7 +271,7 @@ def test_the_programs_of_the_docs_learn(number: int, script: Path) -> None:
     result = run("local", script, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["iteration"] == 49 and found["last_loss"] < 0.5 * found["first_loss"]
+    assert found["iteration"] == 50 and found["last_loss"] < 0.5 * found["first_loss"]
 
 
 def test_hashes_are_those_of_a_cluster(script: Path) -> None:

@@ -43,13 +43,13 @@ def test_a_job_is_submitted_listed_and_watched(yaq: Yaq, write: Write, training_
     (row,) = (
         j for j in json.loads(yaq("ml", "list", "--all", "--json")) if j["application_id"] == told["application_id"]
     )
-    assert (row["name"], row["iteration"], row["state"]) == ("Descent", 8, "FINISHED")
+    assert (row["name"], row["iteration"], row["state"]) == ("Descent", 9, "FINISHED")
     assert 0 <= row["normalized"] <= 1
     page = yaq("ml", "watch", told["application_id"])
-    assert "Descent SUCCEEDED" in page and "iteration 8" in page and page.count("•") >= 5
+    assert "Descent SUCCEEDED" in page and "iteration 9" in page and page.count("•") >= 5
     assert "Descent" in yaq("ml", "list", "--all")
     (watched,) = json.loads(yaq("ml", "watch", told["application_id"], "--json"))
-    assert [point["iteration"] for point in watched["curve"]] == list(range(9))
+    assert [point["iteration"] for point in watched["curve"]] == list(range(1, 10))
 
 
 @pytest.mark.slow

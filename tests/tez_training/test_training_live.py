@@ -90,7 +90,7 @@ def test_a_step_that_raises_is_one_line(training_cluster: Configuration, write: 
     result = finish(submit_training(conf, write("descent.py", DESCENT), Training(max_cores=2)))
     assert result.state == "FAILED"
     line = next(line for line in result.diagnostics.splitlines() if "ZeroDivisionError" in line)
-    assert "Descent.step() on partition 3 in iteration 5 failed: ZeroDivisionError: no such luck" in line
+    assert "Descent.step() on partition 3 in iteration 6 failed: ZeroDivisionError: no such luck" in line
 
 
 @pytest.mark.slow

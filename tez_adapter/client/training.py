@@ -40,6 +40,8 @@ class Program:
     name: str = ""
     partitions: int = 0
     by_run: bool = False
+    #: the class's own word; 0: a program says nothing
+    iterations: int = 0
 
 
 def look_at(conf: Configuration, script: str) -> Program:
@@ -51,7 +53,7 @@ def look_at(conf: Configuration, script: str) -> Program:
         return Program(path)
     job = load_iterative(path, named)
     parse_params(job, {key: conf.get(key) or "" for key in conf.changed_keys()})
-    return Program(path, job.__name__, job.name or job.__name__, job.partitions, job.overrides_run())
+    return Program(path, job.__name__, job.name or job.__name__, job.partitions, job.overrides_run(), job.iterations)
 
 
 def submit_training(
@@ -72,7 +74,13 @@ def submit_training(
     program = look_at(conf, script)
     if program.class_name and terms.arguments:
         raise SubmitError(f"{program.class_name} takes no arguments: give its options with -D NAME=VALUE")
-    terms = replace(terms, partitions=program.partitions, by_run=program.by_run)
+    terms = replace(
+        terms,
+        partitions=program.partitions,
+        by_run=program.by_run,
+        # the ResourceManager and who watches are told how many are left
+        iterations=terms.iterations or program.iterations,
+    )
     sizes: dict[str, str] = {}
     if memory_mb is not None:
         sizes[WORKER_MEMORY_KEY if program.class_name else DRIVER_MEMORY_KEY] = str(memory_mb)

@@ -95,8 +95,8 @@ def _drive(
     channel: JobManagerChannel,
 ) -> None:
     job = _job(attempt, at, terms)
-    # of the first state that is evaluated
-    first = begun.checkpoint_iteration + 1 if begun.HasField("checkpoint") and not terms.by_run else 0
+    # iterations that are done: of a state that is evaluated, its place in the job
+    first = begun.checkpoint_iteration if begun.HasField("checkpoint") and not terms.by_run else 0
     calls = 0
 
     def evaluate(state: bytes) -> list[bytes]:

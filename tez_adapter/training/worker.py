@@ -54,7 +54,7 @@ class PartitionWorker:
         began = time.process_time()
         partials = []
         for index in order.partitions:
-            value = call_step(self._job, from_bytes(frame), index, self._data[index], order.iteration)
+            value = call_step(self._job, from_bytes(frame), index, self._data[index], order.iteration + 1)
             partials.append(pb.Partial(partition=index, value=value))
             self._attempt.moved()
         return self._hand_in(order.step, partials, round(1e6 * (time.process_time() - began)))

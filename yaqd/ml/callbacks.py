@@ -8,7 +8,7 @@
     for epoch in loop.epochs(20):
         loop.report(epoch, train_epoch())
 
-Each ends its loop when the cluster says stop. `threads="auto"` sizes thread pools by the cores that the job has.
+Each ends its loop when the cluster says stop, and counts the iterations that are done, from 1. `threads="auto"` sizes thread pools by the cores that the job has.
 """
 
 import io
@@ -99,10 +99,10 @@ def _loop(
     saved = last_checkpoint()
     if saved is not None:
         first, model = pickle.loads(saved)  # what this job itself has written
-    for iteration in range(first, iterations):
-        fit(model, iteration)
+    for done in range(first, iterations):
+        fit(model, done)
         found = loss(model, rows, targets) if loss is not None else _loss_of(model, rows, targets)
-        said = report(iteration, found, _Pickled(iteration + 1, model), threads=threads)
+        said = report(done + 1, found, _Pickled(done + 1, model), threads=threads)
         if said.stop:
             break
     return model
@@ -164,7 +164,7 @@ def xgboost_callback(*, loss: str | None = None, threads: Threads = None) -> Any
             measured: dict[str, Any] = next(iter(evals_log.values()), {})
             name = loss or (list(measured)[-1] if measured else None)
             value = measured[name][-1] if name in measured else None
-            said = report(model.num_boosted_rounds() - 1, value, lambda: bytes(model.save_raw()), threads=threads)
+            said = report(model.num_boosted_rounds(), value, lambda: bytes(model.save_raw()), threads=threads)
             if threads is not None and self._threads != _whole(said):
                 self._threads = _whole(said)
                 model.set_param({"nthread": self._threads})
@@ -192,7 +192,7 @@ def lightgbm_callback(*, loss: str | None = None, threads: Threads = None) -> Ca
         falling = [(entry[1], entry[2]) for entry in env.evaluation_result_list or () if not entry[3]]
         value = next((number for name, number in falling if loss in (None, name)), None)
         rounds = env.model.current_iteration()
-        said = report(rounds - 1, value, lambda: env.model.model_to_string().encode(), threads=threads)
+        said = report(rounds, value, lambda: env.model.model_to_string().encode(), threads=threads)
         if threads is not None and set_threads != _whole(said):
             set_threads = _whole(said)
             env.model.reset_parameter({"num_threads": set_threads})
@@ -236,8 +236,8 @@ class TorchLoop:
             yield epoch
 
     def report(self, epoch: int, loss: Any, **metrics: float) -> Said:
-        """Report an epoch that is done; a loss may be a tensor of one element."""
-        said = report(epoch, float(loss), lambda: self._saved(epoch + 1), threads=self._threads, **metrics)
+        """Report an epoch that is done, as `epochs` yields them; a loss may be a tensor of one element."""
+        said = report(epoch + 1, float(loss), lambda: self._saved(epoch + 1), threads=self._threads, **metrics)
         self._is_over = said.stop
         return said
 

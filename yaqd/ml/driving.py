@@ -21,7 +21,7 @@ EvaluateFrames = Callable[[bytes], list[bytes]]
 _HOLDERS: Final = (np.ndarray, dict, list, tuple)
 _DEPTH_MAX: Final = 4
 #: keys of a checkpoint
-_NEXT: Final = "next"
+_DONE: Final = "next"
 _STATE: Final = "state"
 
 
@@ -40,7 +40,7 @@ def call_load(job: IterativeJob, partition: Partition) -> Any:
 
 
 def call_step(job: IterativeJob, state: Any, partition: int, data: Any, iteration: int) -> bytes:
-    """Return the frame of a partition's partial. `iteration` counts states from 0; TrainingError names both."""
+    """Return the frame of a partition's partial. `iteration` counts from 1; TrainingError names both."""
     where = f"on partition {partition} in iteration {iteration}"
     return _framed(job, "step", where, _call(job, "step", where, state, data))
 
@@ -61,14 +61,14 @@ def drive(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:
 
 
 def _iterated(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:
-    first, frame = _begin(job)
-    for iteration in range(first, job.limit):
+    done, frame = _begin(job)
+    for iteration in range(done + 1, job.limit + 1):
         where = f"in iteration {iteration}"
         partials = [from_bytes(partial) for partial in evaluate(frame)]
         combined = _call(job, "combine", where, from_bytes(frame), partials)
         state, loss = _pair(job, where, combined)
         frame = _framed(job, "combine", where, state)
-        if report(iteration, loss, _Checkpoint(iteration + 1, frame)).stop:
+        if report(iteration, loss, _Checkpoint(iteration, frame)).stop:
             break
     return frame
 
@@ -81,18 +81,18 @@ class _Checkpoint:
         self._frame = frame
 
     def __call__(self) -> bytes:
-        return to_bytes({_NEXT: self._iteration, _STATE: self._frame})
+        return to_bytes({_DONE: self._iteration, _STATE: self._frame})
 
 
 def _begin(job: IterativeJob) -> tuple[int, bytes]:
-    """Return the iteration to begin with and its state's frame."""
+    """Return how many iterations are done, and the frame of the state after them."""
     saved = last_checkpoint()
     if saved is None:
         return 0, _framed(job, "initial", "", _call(job, "initial", ""))
     found = from_bytes(saved)
-    if not isinstance(found, dict) or type(found.get(_NEXT)) is not int or not isinstance(found.get(_STATE), bytes):
+    if not isinstance(found, dict) or type(found.get(_DONE)) is not int or not isinstance(found.get(_STATE), bytes):
         raise CorruptDataError("a checkpoint is none of a data-parallel job")
-    return found[_NEXT], found[_STATE]
+    return found[_DONE], found[_STATE]
 
 
 def _decoding(job: IterativeJob, evaluate: EvaluateFrames) -> Callable[[Any], list[Any]]:

@@ -68,7 +68,7 @@ class IterativeJob:
     name: ClassVar[str] = ""
     #: parts of the data, each in one worker; the most workers that are of use
     partitions: ClassVar[int] = 8
-    #: unless the submission says another number
+    #: calls of `combine`, unless the submission says another number
     iterations: ClassVar[int] = 100
 
     def __init__(
@@ -92,7 +92,7 @@ class IterativeJob:
         raise NotImplementedError
 
     def initial(self) -> Any:
-        """Return the state that iteration 0 begins with."""
+        """Return the state that the first iteration begins with."""
         raise NotImplementedError
 
     def combine(self, state: Any, partials: Sequence[Any]) -> tuple[Any, float]:

@@ -40,6 +40,7 @@ def report(
 ) -> Said:
     """Report an iteration that is done; return what the cluster says.
 
+    `iteration` counts those that are done: after the first it is 1. The loss before the first is reported as 0.
     `loss` falls as the model gets better. Without it the job is not scheduled by quality. `checkpoint` returns what
     the program can go on from (see `last_checkpoint`). It is called only when a checkpoint is wanted. `threads="auto"`
     sizes the thread pools of BLAS, OpenMP and PyTorch by the cores that the job has. `metrics` are shown and nothing

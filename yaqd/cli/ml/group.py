@@ -18,7 +18,7 @@ _HELP = """Train models: any program that reports its loss, or a class whose dat
 
 \b
   from yaqd.ml import report
-  for i in range(100):
+  for i in range(1, 101):
       loss = train_once()
       if report(iteration=i, loss=loss).stop:
           break

@@ -110,7 +110,7 @@ def train_class(job: IterativeJob, channel: CurveKeeper, *, opener: Opener = ope
             call_load(job, Partition.of(index, job.partitions, job.data, job.seed, opener=opener))
             for index in range(job.partitions)
         ]
-        evaluation = -1
+        evaluation = 0
 
         def evaluate(frame: bytes) -> list[bytes]:
             nonlocal evaluation

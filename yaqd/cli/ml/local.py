@@ -30,7 +30,7 @@ _EVERY_S = 1.0
     "--iterations",
     type=click.IntRange(1),
     metavar="N",
-    help="End there [default: what the class or program says].",
+    help="End after so many [default: what the class or program says].",
 )
 @click.option("--target", type=FiniteFloat(), metavar="LOSS", help="End once the loss is no higher.")
 @click.option("--data", multiple=True, metavar="PATHS", help="Files of a class's partitions, dealt round; commas.")
@@ -92,7 +92,7 @@ def local(
             show(point)
             write(point)
 
-        channel = CurveKeeper(0 if is_class else iterations or 0, target=target, heard=heard, note=_note)
+        channel = CurveKeeper((iterations or 0) if job is None else job.limit, target=target, heard=heard, note=_note)
         began = time.monotonic()
         try:
             frame = _train(conf, script, arguments, job, channel)

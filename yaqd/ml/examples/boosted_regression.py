@@ -33,7 +33,7 @@ def main() -> None:
             n_estimators=1, max_depth=chosen.depth, learning_rate=chosen.rate, random_state=chosen.seed, warm_start=True
         ).fit(rows, target)
     while not report(
-        iteration=model.n_estimators_ - 1, loss=model.train_score_[-1], checkpoint=lambda: pickle.dumps(model)
+        iteration=model.n_estimators_, loss=model.train_score_[-1], checkpoint=lambda: pickle.dumps(model)
     ).stop:
         if model.n_estimators_ == chosen.trees:
             break

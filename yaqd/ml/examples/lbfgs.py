@@ -15,18 +15,18 @@ Combined = Callable[[Any, Sequence[Any]], tuple[float, Any]]
 def minimized(evaluate: Evaluate, combined: Combined, start: Any, iterations: int) -> Any:
     """Return the point that L-BFGS reaches in so many iterations, or where it ends before that, or is told to stop.
 
-    Reports the loss of the start as iteration 0. An iteration may take several evaluations.
+    Reports the loss of the start as iteration 0, which is none. An iteration may take several evaluations.
     """
-    done = 0
+    done = -1
 
     def told(loss: float) -> bool:
         nonlocal done
         done += 1
-        return report(iteration=done - 1, loss=loss).stop
+        return report(iteration=done, loss=loss).stop
 
     def objective(point: Any) -> tuple[float, Any]:
         loss, gradient = combined(point, evaluate(point))
-        if not done:
+        if done < 0:
             told(loss)
         return loss, gradient
 
@@ -34,5 +34,5 @@ def minimized(evaluate: Evaluate, combined: Combined, start: Any, iterations: in
         if told(float(intermediate_result.fun)):
             raise StopIteration
 
-    limits = {"maxiter": iterations - 1, "maxfun": 20 * iterations, "ftol": 0.0, "gtol": 1e-12}
+    limits = {"maxiter": iterations, "maxfun": 20 * iterations, "ftol": 0.0, "gtol": 1e-12}
     return minimize(objective, start, jac=True, method="L-BFGS-B", callback=iterated, options=limits).x
