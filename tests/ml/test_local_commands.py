@@ -249,6 +249,26 @@ def test_a_job_that_ends_early_keeps_its_last_loss(script: Path, tmp_path: Path)
     assert curve["losses"] == [8, 4, 2, 1, 0.5, 0.25, 0.25, 0.25]
 
 
+def test_losses_that_grow_are_drawn_as_growing(tmp_path: Path) -> None:
+    from yaqd.cli.ml.charts import chart, spark
+    from yaqd.cli.ml.drawing import PlottedCurve
+
+    def normalized(*losses: float) -> list[float]:
+        return [loss for _, loss in PlottedCurve("", list(enumerate(losses))).normalized().losses]
+
+    assert normalized(1, 3, 5) == [1, 1.5, 2]
+    assert normalized(5, 1, 3) == [1, 0, 0.5]
+    assert normalized(1e308, -1e308) == [1, 0] and normalized(2, 2) == [1, 1]
+    assert spark([-1e308, 1e308], 2) == "▁█"
+    assert [line.count("•") for line in chart([(0, 1e308), (1, -1e308)], 8, 4)[:4]] == [1, 0, 0, 1]
+    for name, losses in {"huge": [1e308, -1e308] * 20, "explodes": [10.0**i for i in range(300)]}.items():
+        lines = [json.dumps({"iteration": i, "loss": loss}) for i, loss in enumerate(losses)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+        for words in ((), ("--normalized",)):
+            result = run("plot", tmp_path / f"{name}.jsonl", "--output", tmp_path / "a.png", *words)
+            assert result.exit_code == 0, result.output
+
+
 def test_one_curve_is_drawn_with_its_prediction(script: Path, tmp_path: Path) -> None:
     from yaqd.cli.ml.forecast import forecast
 

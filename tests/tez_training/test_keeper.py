@@ -1,6 +1,7 @@
 """What training jobs leave on storage, and for how long."""
 
 import asyncio
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -116,4 +117,30 @@ def test_losses_that_json_has_no_numbers_for_come_back() -> None:
     losses = [float("inf"), -float("inf"), float("nan"), 1.5, None]
     curve = Curve.of(Point(i, loss, 0, 1.0, {"m": float("nan")}) for i, loss in enumerate(losses))
     assert [repr(p.loss) for p in Curve.parse(curve.dump()).points] == [repr(loss) for loss in losses]
-    assert curve.normalized() is None
+    assert (curve.loss, curve.odd, curve.normalized()) == (1.5, None, 1.0)
+
+
+def test_the_last_loss_is_the_last_that_is_a_number() -> None:
+    curve = Curve.of(Point(i, loss, 0, 1.0) for i, loss in enumerate((4.0, 2.0, 3.0, math.nan, math.inf, None)))
+    assert (curve.loss, curve.normalized()) == (3.0, 0.5)
+    assert curve.odd is not None and curve.odd.iteration == 3
+    assert Curve.of([Point(1, math.nan, 0, 1.0)]).normalized() is None
+
+
+def test_losses_that_grow_or_are_huge_have_a_share_too() -> None:
+    for losses in ((1.0, 10.0, 1e300), (1e308, -1e308), (1e308, -1e308, 1e308), (5.0, 5.0)):
+        found = Curve.of(Point(i, loss, 0, 1.0) for i, loss in enumerate(losses)).normalized()
+        assert found == (0.0 if losses[-1] == -1e308 else 1.0)
+
+
+async def test_a_job_that_was_resumed_leaves_what_it_began_with(tmp_path: Path) -> None:
+    """Else a third one, which resumes it, would begin anew."""
+    first, _ = keeper(tmp_path, 1)
+    first.leave(Saved(7, b"state", curve_of(3)), curve_of(3), None)
+    second, _ = keeper(tmp_path, 2, resumes="job_1_0001")
+    saved = await second.load()
+    assert saved is not None and not second.has_own
+    second.leave(saved, saved.curve, None)
+    third, _ = keeper(tmp_path, 3, resumes="job_1_0002")
+    again = await third.load()
+    assert again is not None and (again.iteration, again.program) == (7, b"state")

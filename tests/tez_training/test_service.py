@@ -1,6 +1,7 @@
 """A training job's service in its job manager, without a cluster: reports, orders, checkpoints, workers."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tez_adapter.jobspec import JobKind, JobSpec, Training
 from tez_adapter.kinds.training import TrainingKind
 from tez_adapter.master.access import JobAccess
 from tez_adapter.protocol import JobClientProtocol, TrainingProtocol
-from tez_adapter.training.keeper import read_curve, read_model
+from tez_adapter.training.keeper import read_curve, read_model, read_stop
 from tez_adapter.training.service import TrainingService
 from yaqd.config import Configuration
 from yaqd.ipc import Caller
@@ -133,6 +134,52 @@ async def test_a_stop_is_said_with_a_wish_for_a_checkpoint(script: World) -> Non
     answer = await script.report((1, 1.0))
     assert answer.stop and answer.wants_checkpoint
     assert len(script.notes) == 1 and "stopped by me" in script.notes[0]
+
+
+async def test_a_loss_that_is_no_number_does_not_hide_the_one_before_it(script: World) -> None:
+    await script.report((1, 4.0), (2, 2.0), (3, math.nan), (4, math.inf))
+    status = await script.call(JobClientProtocol.getTrainingStatus, pb.TrainingStatusRequest(), OWNER)
+    assert (status.iteration, status.loss, status.normalized) == (4, 2.0, 0.0)
+    assert math.isnan(status.odd_loss) and status.odd_since == 3
+    await script.report((5, 1.0))
+    status = await script.call(JobClientProtocol.getTrainingStatus, pb.TrainingStatusRequest(), OWNER)
+    assert status.loss == 1.0 and not status.HasField("odd_loss")
+
+
+async def stop_at_three(folder: Path, terms: Training, *, with_checkpoint: bool) -> World:
+    world = World(folder, terms)
+    world.container("d")
+    await world.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=DRIVER))
+    await world.call(JobClientProtocol.stopTraining, pb.StopTrainingRequest(), OWNER)
+    more: dict[str, Any] = {"checkpoint": b"c", "checkpoint_iteration": 3} if with_checkpoint else {}
+    await world.report((3, 1.0), **more)
+    await world.call(TrainingProtocol.trained, pb.TrainedRequest(attempt=DRIVER, iteration=3, state=b"model"))
+    await world.service.end()
+    world.service.leave()
+    return world
+
+
+async def test_a_job_that_was_stopped_says_so_and_leaves_a_checkpoint(tmp_path: Path) -> None:
+    world = await stop_at_three(tmp_path, Training(iterations=9), with_checkpoint=True)
+    again = "`yaq ml resume application_1_0001`"
+    assert world.service.said() == f"stopped by me after iteration 3; {again} goes on after iteration 3"
+    assert read_stop(world.conf, world.folder) == ("me", 3)
+    later = World(tmp_path, Training())
+    later.container("d")
+    begun = await later.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=DRIVER))
+    assert (begun.checkpoint, begun.checkpoint_iteration) == (b"c", 3)
+    await later.service.end()
+
+
+async def test_what_a_stop_leaves_without_a_checkpoint_is_said(tmp_path: Path) -> None:
+    world = await stop_at_three(tmp_path, Training(), with_checkpoint=False)
+    assert world.service.said().startswith("stopped by me after iteration 3; it kept no checkpoint, so `yaq ml resume")
+
+
+async def test_a_job_that_is_at_its_end_was_not_stopped(tmp_path: Path) -> None:
+    for terms in (Training(iterations=3), Training(target=1.0)):
+        world = await stop_at_three(tmp_path, terms, with_checkpoint=True)
+        assert world.service.said() == "" and read_stop(world.conf, world.folder) is None
 
 
 async def test_another_attempt_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tez_adapter.client.rm_client import ApplicationReport
 from tez_adapter.client.training import folder_of
 from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.curve import Curve, Point
-from tez_adapter.training.keeper import read_curve, read_model_sum
+from tez_adapter.training.keeper import read_curve, read_model_sum, read_stop
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException
 from yaqd.proto import job_training_pb2 as pb
@@ -21,7 +21,10 @@ class TrainingView:
 
     report: ApplicationReport
     iteration: int | None = None
+    #: the last one that is a number
     loss: float | None = None
+    #: where the newest losses are no numbers: the first of them, and its iteration
+    odd: tuple[float, int] | None = None
     #: 1 at the first loss, 0 at the least so far
     normalized: float | None = None
     cores: float | None = None
@@ -35,6 +38,8 @@ class TrainingView:
     checkpoint_iteration: int | None = None
     #: SHA-256 of the state that a data-parallel job ended with
     model_sha256: str | None = None
+    #: who stopped it, and after which iteration
+    stopped: tuple[str, int] | None = None
     points: list[Point] = field(default_factory=list)
 
 
@@ -73,6 +78,7 @@ class TrainingWatch:
         ]
         view.iteration = status.iteration if status.reports else None
         view.loss = status.loss if status.HasField("loss") else None
+        view.odd = (status.odd_loss, status.odd_since) if status.HasField("odd_loss") else None
         view.normalized = status.normalized if status.HasField("normalized") else None
         view.cores, view.workers, view.partitions = status.cores, status.workers, status.partitions
         view.workers_wanted, view.is_alone = status.workers_wanted, status.is_alone
@@ -89,6 +95,8 @@ class TrainingWatch:
         except (StorageError, ValueError):
             return  # it left none
         _show_curve(self._view, curve)
+        with suppress(StorageError, ValueError):
+            self._view.stopped = read_stop(self._conf, folder_of(self._conf, report.user, report.id))
         with suppress(StorageError, ValueError, KeyError):  # a program leaves no model
             self._view.model_sha256 = read_model_sum(self._conf, folder_of(self._conf, report.user, report.id))
 
@@ -101,4 +109,6 @@ def _show_curve(view: TrainingView, curve: Curve) -> None:
     view.normalized = curve.normalized()
     view.cores = view.workers = None
     if curve.last is not None:
-        view.iteration, view.loss = curve.last.iteration, curve.last.loss
+        view.iteration, view.loss = curve.last.iteration, curve.loss
+    if curve.odd is not None and curve.odd.loss is not None:
+        view.odd = curve.odd.loss, curve.odd.iteration

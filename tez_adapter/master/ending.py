@@ -45,6 +45,9 @@ class Extra(Protocol):
     def leave(self) -> None:
         """Write it. Blocking; what cannot be written is logged."""
 
+    def said(self) -> str:
+        """Return what a user is to know of a job that succeeded, once all is written; "" where there is nothing."""
+
 
 class Ending:
     def __init__(
@@ -175,6 +178,8 @@ class Ending:
         if self._extra is not None:
             await self._extra.end()
             await asyncio.wrap_future(in_background(self._extra.leave))
+            if self.end.state is JobState.SUCCEEDED:
+                self.end = JobEnd(self.end.state, self._extra.said())
         end, lines = self.end, self._history(self.end)
         await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
 

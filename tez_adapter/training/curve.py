@@ -59,6 +59,10 @@ class Curve:
         self.version = 0
         self.first_loss = self.least_loss = math.nan
         self.last: Point | None = None
+        #: the last loss that is a number
+        self.loss: float | None = None
+        #: where the newest losses are no numbers: the first of them
+        self.odd: Point | None = None
 
     def add(self, point: Point) -> bool:
         """Return whether it is news: iterations that were reported before are not."""
@@ -70,6 +74,9 @@ class Curve:
                 self.first_loss = point.loss
             if not point.loss >= self.least_loss:
                 self.least_loss = point.loss
+            self.loss, self.odd = point.loss, None
+        elif point.loss is not None and self.odd is None:
+            self.odd = point
         if self._seen % self._stride == 0:
             self.points.append(point)
         self._seen += 1
@@ -81,10 +88,11 @@ class Curve:
 
     def normalized(self) -> float | None:
         """Return 1 at the first loss, 0 at the least so far; None without losses."""
-        if self.last is None or self.last.loss is None or not math.isfinite(self.last.loss):
+        if self.loss is None:
             return None
-        span = self.first_loss - self.least_loss
-        return min(1.0, max(0.0, (self.last.loss - self.least_loss) / span)) if span > 0 else 1.0
+        # halves, as the difference of two numbers may be none
+        span = self.first_loss / 2 - self.least_loss / 2
+        return min(1.0, (self.loss / 2 - self.least_loss / 2) / span) if span > 0 else 1.0
 
     def losses(self) -> list[tuple[int, float]]:
         """Return iterations with their losses, as far as they are kept and numbers."""

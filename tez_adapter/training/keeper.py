@@ -20,7 +20,7 @@ from tez_adapter.training.curve import Curve
 from tez_adapter.training.settings import TrainingSettings, training_folder
 from yaqd.config import Configuration
 from yaqd.ipc.tasks import TaskSet
-from yaqd.storage import StorageError, get_filesystem
+from yaqd.storage import PathNotFound, StorageError, get_filesystem
 from yaqd.storage.checkpoints import Checkpoint, CheckpointFolder
 from yaqd.storage.paths import name_of, parent_of
 
@@ -32,6 +32,8 @@ _SCRIPT, _CURVE, _EVALUATIONS, _VERSIONS = "program", "curve", "evaluations", "v
 MODEL_FILE: Final = "model"
 CURVE_FILE: Final = "curve.jsonl"
 RESULT_FILE: Final = "result.json"
+#: who has stopped the job, and after which iteration
+STOPPED_FILE: Final = "stopped.json"
 #: what the job was submitted with, and its files, for one that resumes it
 FILES_FOLDER: Final = "files"
 
@@ -83,8 +85,10 @@ class Keeper:
         self._writes = TaskSet()
         self._saved_at = time.monotonic()
         self._cost_s = 0.0
-        #: of the last one that is written
+        #: of the last one that is written, or that the job began with
         self.iteration = -1
+        #: there is one in the job's own folder
+        self.has_own = False
         self._problem = ""
 
     # ---- before
@@ -114,7 +118,9 @@ class Keeper:
             lines += damaged
             if found is not None:
                 try:
-                    return Saved.of(found), lines
+                    saved = Saved.of(found)
+                    self.has_own = job_id == self._spec.job_id
+                    return saved, lines
                 except ValueError as error:
                     lines += (f"{job_id}: {error}",)
         return None, lines
@@ -163,7 +169,7 @@ class Keeper:
                 self._problem = str(error)
                 self._note(f"no checkpoint is written after iteration {saved.iteration}: {error}")
         else:
-            self.iteration, self._problem = saved.iteration, ""
+            self.iteration, self.has_own, self._problem = saved.iteration, True, ""
         self._saved_at = time.monotonic()
         self._cost_s = self._saved_at - began
 
@@ -173,14 +179,19 @@ class Keeper:
 
     # ---- at the end
 
-    def leave(self, saved: Saved | None, curve: Curve, model: bytes | None) -> None:
-        """Write the last checkpoint, the curve, and the model where there is one. Blocking."""
+    def leave(self, saved: Saved | None, curve: Curve, model: bytes | None, stopped_by: str = "") -> None:
+        """Write the last checkpoint, the curve, and the model where there is one. Blocking.
+
+        `stopped_by`: the user who has stopped the job; "" where nobody has.
+        """
         try:
-            if saved is not None and saved.iteration > self.iteration:
+            if saved is not None and (saved.iteration > self.iteration or not self.has_own):
                 self._checkpoints(self.folder).save(saved.checkpoint())
-                self.iteration = saved.iteration
+                self.iteration, self.has_own = saved.iteration, True
+            iteration = 0 if curve.last is None else curve.last.iteration
+            if stopped_by:
+                self._write(STOPPED_FILE, json.dumps({"by": stopped_by, "iteration": iteration}).encode())
             if model is not None:
-                iteration = 0 if curve.last is None else curve.last.iteration
                 self._write(MODEL_FILE, b"".join(Checkpoint(iteration, [model]).dump()))
                 result = {"iteration": iteration, "sha256": hashlib.sha256(model).hexdigest(), "bytes": len(model)}
                 self._write(RESULT_FILE, json.dumps(result).encode())
@@ -225,6 +236,19 @@ def read_model_sum(conf: Configuration, folder: str) -> str:
     path = f"{folder}/{RESULT_FILE}"
     result = json.loads(b"".join(get_filesystem(path, conf).open_range(path, 0)))
     return str(result["sha256"]) if isinstance(result, dict) else ""
+
+
+def read_stop(conf: Configuration, folder: str) -> tuple[str, int] | None:
+    """Return who stopped a job that has ended, and after which iteration; None: nobody did. Blocking. Raises
+    StorageError, ValueError."""
+    path = f"{folder}/{STOPPED_FILE}"
+    try:
+        found = json.loads(b"".join(get_filesystem(path, conf).open_range(path, 0)))
+        return str(found["by"]), int(found["iteration"])
+    except PathNotFound:
+        return None
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from None
 
 
 def read_curve(conf: Configuration, folder: str) -> Curve:

@@ -63,7 +63,8 @@ class TrainingService:
         self._program: tuple[int, bytes] | None = None
         self._model: bytes | None = None
         self._model_sum = ""
-        self._is_stopped = False
+        #: the user who has stopped the job; "": nobody has
+        self._stopped_by = ""
         #: nobody divides cores, and the user has been told
         self._is_on_its_own = False
         self._started_ms = int(time.time() * 1000)
@@ -144,7 +145,9 @@ class TrainingService:
             self._program = request.checkpoint_iteration, request.checkpoint
             self._save()
         return pb.TrainingReportResponse(
-            cores=self._cores(), stop=self._is_stopped, wants_checkpoint=self._keeper.is_due or self._is_stopped
+            cores=self._cores(),
+            stop=bool(self._stopped_by),
+            wants_checkpoint=self._keeper.is_due or bool(self._stopped_by),
         )
 
     def _take(self, message: pb.TrainingPoint) -> None:
@@ -282,8 +285,29 @@ class TrainingService:
 
     def leave(self) -> None:
         """Write the last checkpoint, the curve and the model. Blocking."""
-        # with its model a job has nothing to go on from
-        self._keeper.leave(self._saved() if self._model is None else None, self._curve, self._model)
+        # with its last model a job has nothing to go on from
+        stopped_by = "" if self._is_complete else self._stopped_by
+        saved = self._saved() if self._model is None or stopped_by else None
+        self._keeper.leave(saved, self._curve, self._model, stopped_by)
+
+    def said(self) -> str:
+        """Return that the job was stopped, and from where it can go on; "" where it came to its end."""
+        if not self._stopped_by or self._is_complete:
+            return ""
+        last, keeper = self._curve.last, self._keeper
+        when = "before its first report" if last is None else f"after iteration {last.iteration}"
+        again = f"`yaq ml resume application_{self._spec.job_id.removeprefix('job_')}`"
+        if not keeper.has_own:
+            return f"stopped by {self._stopped_by} {when}; it kept no checkpoint, so {again} begins anew"
+        return f"stopped by {self._stopped_by} {when}; {again} goes on after iteration {keeper.iteration}"
+
+    @property
+    def _is_complete(self) -> bool:
+        """All that was asked for is done."""
+        loss, target = self._curve.loss, self._terms.target
+        is_reached = target is not None and loss is not None and loss <= target
+        last = self._curve.last
+        return is_reached or (last is not None and 0 < self._terms.iterations <= last.iteration)
 
     # ---- clients
 
@@ -294,7 +318,7 @@ class TrainingService:
             name=self._spec.name,
             iteration=0 if last is None else last.iteration,
             iterations_expected=self._terms.iterations,
-            loss=None if last is None else last.loss,
+            loss=curve.loss,
             normalized=curve.normalized(),
             cores=self._cores(),
             workers=len(self._workers),
@@ -308,6 +332,8 @@ class TrainingService:
             reports=self._reports,
             dropped=self._dropped,
             is_alone=self._is_on_its_own,
+            odd_loss=None if curve.odd is None else curve.odd.loss,
+            odd_since=None if curve.odd is None else curve.odd.iteration,
         )
         known = request.known if request.curve_version == curve.version else 0
         for point in curve.points[max(0, known) :][:_CURVE_POINTS_MAX]:
@@ -316,8 +342,8 @@ class TrainingService:
 
     def _stop(self, request: pb.StopTrainingRequest, caller: Caller) -> pb.StopTrainingResponse:
         self._access.check_kill(caller)
-        if not self._is_stopped:
-            self._is_stopped = True
+        if not self._stopped_by:
+            self._stopped_by = caller.user
             self._note(f"stopped by {caller.user}: it ends with its next report")
         return pb.StopTrainingResponse()
 

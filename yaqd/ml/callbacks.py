@@ -8,7 +8,8 @@
     for epoch in loop.epochs(20):
         loop.report(epoch, train_epoch())
 
-Each ends its loop when the cluster says stop, and counts the iterations that are done, from 1. `threads="auto"` sizes thread pools by the cores that the job has.
+Each ends its loop when the cluster says stop, and counts the iterations that are done, from 1. `threads="auto"` sizes
+thread pools by the cores that the job has.
 """
 
 import io

@@ -181,7 +181,7 @@ class TrainingStatusRequest(_message.Message):
     def __init__(self, known: _Optional[int] = ..., curve_version: _Optional[int] = ...) -> None: ...
 
 class TrainingStatusResponse(_message.Message):
-    __slots__ = ("name", "iteration", "iterations_expected", "loss", "normalized", "cores", "workers", "workers_wanted", "partitions", "checkpoint_iteration", "state_sha256", "curve", "curve_version", "cpu_ms_per_iteration", "started_ms", "reports", "dropped", "is_alone")
+    __slots__ = ("name", "iteration", "iterations_expected", "loss", "normalized", "cores", "workers", "workers_wanted", "partitions", "checkpoint_iteration", "state_sha256", "curve", "curve_version", "cpu_ms_per_iteration", "started_ms", "reports", "dropped", "is_alone", "odd_loss", "odd_since")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_EXPECTED_FIELD_NUMBER: _ClassVar[int]
@@ -200,6 +200,8 @@ class TrainingStatusResponse(_message.Message):
     REPORTS_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
     IS_ALONE_FIELD_NUMBER: _ClassVar[int]
+    ODD_LOSS_FIELD_NUMBER: _ClassVar[int]
+    ODD_SINCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     iteration: int
     iterations_expected: int
@@ -218,7 +220,9 @@ class TrainingStatusResponse(_message.Message):
     reports: int
     dropped: int
     is_alone: bool
-    def __init__(self, name: _Optional[str] = ..., iteration: _Optional[int] = ..., iterations_expected: _Optional[int] = ..., loss: _Optional[float] = ..., normalized: _Optional[float] = ..., cores: _Optional[float] = ..., workers: _Optional[int] = ..., workers_wanted: _Optional[int] = ..., partitions: _Optional[int] = ..., checkpoint_iteration: _Optional[int] = ..., state_sha256: _Optional[str] = ..., curve: _Optional[_Iterable[_Union[TrainingPoint, _Mapping]]] = ..., curve_version: _Optional[int] = ..., cpu_ms_per_iteration: _Optional[float] = ..., started_ms: _Optional[int] = ..., reports: _Optional[int] = ..., dropped: _Optional[int] = ..., is_alone: _Optional[bool] = ...) -> None: ...
+    odd_loss: float
+    odd_since: int
+    def __init__(self, name: _Optional[str] = ..., iteration: _Optional[int] = ..., iterations_expected: _Optional[int] = ..., loss: _Optional[float] = ..., normalized: _Optional[float] = ..., cores: _Optional[float] = ..., workers: _Optional[int] = ..., workers_wanted: _Optional[int] = ..., partitions: _Optional[int] = ..., checkpoint_iteration: _Optional[int] = ..., state_sha256: _Optional[str] = ..., curve: _Optional[_Iterable[_Union[TrainingPoint, _Mapping]]] = ..., curve_version: _Optional[int] = ..., cpu_ms_per_iteration: _Optional[float] = ..., started_ms: _Optional[int] = ..., reports: _Optional[int] = ..., dropped: _Optional[int] = ..., is_alone: _Optional[bool] = ..., odd_loss: _Optional[float] = ..., odd_since: _Optional[int] = ...) -> None: ...
 
 class StopTrainingRequest(_message.Message):
     __slots__ = ()

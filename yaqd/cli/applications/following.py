@@ -209,7 +209,7 @@ def show_result(result: "JobResult") -> None:
     """Prints the verdict, the counters, and for a failure its diagnostics, on standard error."""
     took = duration(result.finish_ms - result.start_ms) if result.finish_ms > result.start_ms > 0 else "?"
     click.echo(f"{result.application_id} {result.state} after {took}", err=True)
-    if result.diagnostics and not result.succeeded:
+    if result.diagnostics:
         click.echo(result.diagnostics.rstrip(), err=True)
     for line in result.notes:
         click.echo(f"note: {line}", err=True)

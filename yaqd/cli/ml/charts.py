@@ -15,10 +15,7 @@ def spark(values: Sequence[float], columns: int) -> str:
     shown = min(columns, len(finite))
     picked = [finite[(i + 1) * len(finite) // shown - 1] for i in range(shown)]
     low, high = min(picked), max(picked)
-    span = high - low
-    if not 0 < span < math.inf:
-        return _LEVELS[0] * shown
-    return "".join(_LEVELS[round((value - low) / span * (len(_LEVELS) - 1))] for value in picked)
+    return "".join(_LEVELS[_place(value, low, high, len(_LEVELS))] for value in picked)
 
 
 def chart(points: Sequence[tuple[float, float]], columns: int, rows: int) -> list[str]:
@@ -41,5 +38,6 @@ def chart(points: Sequence[tuple[float, float]], columns: int, rows: int) -> lis
 
 
 def _place(value: float, low: float, high: float, places: int) -> int:
-    share = (value - low) / (high - low) if 0 < high - low < math.inf else 0.0
+    span = high / 2 - low / 2  # halves, as the difference of two numbers may be none
+    share = (value / 2 - low / 2) / span if span > 0 else 0.0
     return round(share * (places - 1))

@@ -14,6 +14,8 @@ _DPI: Final = 130
 #: a prediction reaches so far, as a share of what is known
 _AHEAD: Final = 0.25
 _AHEAD_LEAST: Final = 10
+#: of a loss: matplotlib reckons with differences of a few times it
+_DRAWN_MAX: Final = 1e300
 #: a legend with more names is small
 _NAMES: Final = 12
 _NAMES_A_COLUMN: Final = 20
@@ -28,11 +30,20 @@ class PlottedCurve:
     cores: Sequence[tuple[int, float]] = ()
 
     def normalized(self) -> "PlottedCurve":
-        """Return it with losses from 1 at the begin to 0 at the end."""
-        first, last = self.losses[0][1], self.losses[-1][1]
-        span = (first - last) or 1.0
+        """Return it with losses from 1 at the begin to 0 at the least; those that never fall rise from 1 to 2."""
+        losses = [loss / 2 for _, loss in self.losses]  # halves, as the difference of two numbers may be none
+        first, least, most = losses[0], min(losses), max(losses)
+        span = first - least or most - first or 1.0
         return PlottedCurve(
-            self.name, [(iteration, (loss - last) / span) for iteration, loss in self.losses], self.cores
+            self.name,
+            [(at, 1.0 + (loss - first) / span) for (at, _), loss in zip(self.losses, losses, strict=True)],
+            self.cores,
+        )
+
+    def drawable(self) -> "PlottedCurve":
+        """Return it without losses that no axis can hold."""
+        return PlottedCurve(
+            self.name, [(at, max(-_DRAWN_MAX, min(loss, _DRAWN_MAX))) for at, loss in self.losses], self.cores
         )
 
 
@@ -45,7 +56,7 @@ def draw(curves: Sequence[PlottedCurve], output: Path, *, normalized: bool) -> N
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    shown = [curve.normalized() for curve in curves] if normalized else list(curves)
+    shown = [(curve.normalized() if normalized else curve).drawable() for curve in curves]
     has_cores = len(shown) == 1 and bool(shown[0].cores)
     # fixed ids, so that the same curves make the same file
     with plt.rc_context({"svg.hashsalt": output.stem, "axes.grid": True, "grid.alpha": 0.25}):

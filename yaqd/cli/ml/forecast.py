@@ -28,7 +28,7 @@ class Forecast:
 
 
 def forecast(points: Sequence[tuple[int, float]], ahead: int) -> Forecast | None:
-    """Predict the losses of the next `ahead` iterations; None: there are too few losses."""
+    """Predict the losses of the next `ahead` iterations; None: there are too few losses, or the last is too large."""
     if len(points) < _LEAST:
         return None
     steps = np.arange(0.0, min(ahead, HORIZONS[-1]) + 1)
@@ -37,6 +37,8 @@ def forecast(points: Sequence[tuple[int, float]], ahead: int) -> Forecast | None
     rows = np.array([_window(windows, points[:end]) for end in ends])
     drops = drops_at(predicted_drops(windows.sample(rows)), np.broadcast_to(steps, (len(rows), len(steps))))
     newest = windows.losses[rows, -1]
+    if newest[-1] != points[-1][1]:
+        return None
     predicted = newest[:, None] - drops
     known = np.array([iteration for iteration, _ in points], dtype=float)
     at = windows.iterations[rows, -1][:, None] + steps

@@ -24,7 +24,7 @@ _CURVES_MAX = 60
 @click.argument("curves", nargs=-1, required=True, metavar="CURVES...")
 @click.option("--output", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .png or .svg file.")
 @click.option("--only", multiple=True, metavar="NAME", help="Of many curves, this algorithm; may be repeated.")
-@click.option("--normalized", is_flag=True, help="Each loss from 1 at its begin to 0 at its end.")
+@click.option("--normalized", is_flag=True, help="Each loss from 1 at its begin to 0 at its least.")
 @json_option
 @with_conf
 def plot(

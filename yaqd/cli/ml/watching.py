@@ -141,7 +141,9 @@ def _page(views: "list[TrainingView]") -> str:
     (view,) = views
     losses = [(p.iteration, p.loss) for p in view.points if p.loss is not None]
     drawn = chart(losses, _CHART_COLUMNS, _CHART_ROWS)
-    return "\n".join([f"{view.report.id} {view.report.name} {_state(view.report)}", *drawn, _now(view)])
+    ending = _ending(view.report)
+    lines = [f"{view.report.id} {view.report.name} {_state(view)}", *drawn, _now(view)]
+    return "\n".join([*lines, *([ending] if ending else [])])
 
 
 def _now(view: "TrainingView") -> str:
@@ -149,8 +151,8 @@ def _now(view: "TrainingView") -> str:
     if view.iteration is not None:
         of = f"/{view.iterations_expected}" if view.iterations_expected else ""
         parts.append(f"iteration {view.iteration}{of}")
-    if view.loss is not None:
-        parts.append(f"loss {view.loss:.6g}")
+    if (loss := _loss(view)) is not None:
+        parts.append(f"loss {loss}")
     if view.cores is not None:
         parts.append(f"{view.cores:g} cores")
     if view.workers:
@@ -189,6 +191,15 @@ def _losses(view: "TrainingView") -> list[float]:
     return [point.loss for point in view.points if point.loss is not None]
 
 
+def _loss(view: "TrainingView") -> str | None:
+    """Say the last loss, and since when newer ones are no numbers."""
+    loss = None if view.loss is None else f"{view.loss:.6g}"
+    if view.odd is None:
+        return loss
+    since = f"{view.odd[0]:g} since iteration {view.odd[1]}"
+    return since if loss is None else f"{loss} ({since})"
+
+
 def _row(view: "TrainingView", predicted: dict[str, Any]) -> tuple[object, ...]:
     report = view.report
     end_ms = report.finish_ms or time.time() * 1000
@@ -197,9 +208,9 @@ def _row(view: "TrainingView", predicted: dict[str, Any]) -> tuple[object, ...]:
     return (
         report.id,
         shortened(report.name, 24),
-        _state(report),
+        _state(view),
         _or_dash(view.iteration),
-        "-" if view.loss is None else f"{view.loss:.6g}",
+        _loss(view) or "-",
         "-" if normalized is None else f"{normalized:.3f}",
         "-" if gain is None else f"{gain:.4f}",
         "-" if ninety_s is None else "done" if ninety_s <= 0.0 else duration(1000 * ninety_s),
@@ -210,8 +221,16 @@ def _row(view: "TrainingView", predicted: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _state(report: "ApplicationReport") -> str:
+def _ending(report: "ApplicationReport") -> str:
+    """Say in a line why a job that is over has ended."""
+    return report.diagnostics.partition("\n")[0].strip() if report.state.is_final else ""
+
+
+def _state(view: "TrainingView") -> str:
     """Say how a job stands, and of one that is over how it ended."""
+    report = view.report
+    if view.stopped is not None:
+        return "STOPPED"
     return report.final_status.name if report.state.is_final else report.state.name
 
 
@@ -226,9 +245,12 @@ def _as_dict(view: "TrainingView") -> dict[str, Any]:
         "user": view.report.user,
         "state": view.report.state.name,
         "final": view.report.final_status.name if view.report.state.is_final else None,
+        "stopped_by": None if view.stopped is None else view.stopped[0],
         "iteration": view.iteration,
         "iterations_expected": view.iterations_expected,
         "loss": view.loss,
+        "odd_loss": None if view.odd is None else str(view.odd[0]),
+        "odd_since": None if view.odd is None else view.odd[1],
         "normalized": view.normalized,
         "cores": view.cores,
         "workers": view.workers,
