@@ -114,9 +114,29 @@ def test_other_mistakes_are_named_too() -> None:
     assert str(_failing("initial", fails)) == "Train.initial() failed: KeyError: 'x'"
     assert str(_failing("combine", fails)) == "Train.combine() in iteration 1 failed: KeyError: 'x'"
     assert "return (state, loss)" in str(_failing("combine", lambda self, state, partials: 3))
+    assert "gave the loss 1j: return a number" in str(_failing("combine", lambda self, s, p: (s, 1j)))
+    assert "gave the loss of the type int: return a number" in str(
+        _failing("combine", lambda self, s, p: (s, 10**5000))
+    )
     assert "gave the loss 'abc': return a number" in str(_failing("combine", lambda self, s, p: (s, "abc")))
     assert "Train.step() on partition 0 in iteration 1 gave a set" in str(_failing("step", lambda self, s, p: {1}))
     assert "Train.combine() in iteration 1 gave a set" in str(_failing("combine", lambda self, s, p: ({1}, 1.0)))
+
+
+def test_an_error_of_many_lines_is_one() -> None:
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    def fails(error: Exception) -> Callable[..., Any]:
+        def step(self: Any, state: Any, partition: Any) -> Any:
+            raise error
+
+        return step
+
+    said = str(_failing("step", fails(ValueError("shapes\n  (3,)\n  (4,)"))))
+    assert said == "Train.step() on partition 0 in iteration 1 failed: ValueError: shapes (3,) (4,)"
+    assert str(_failing("step", fails(Silent()))).endswith("failed: Silent")
 
 
 def test_a_state_must_not_be_changed_in_place() -> None:

@@ -104,6 +104,20 @@ print(f"{steps} steps")
 }
 
 
+def test_numbers_of_any_size_and_metrics_of_any_name_are_written(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from yaqd.ml import report\n"
+        "report(-5, float('nan'), **{'': 1, 'a\\nb': float('inf'), '\\ud800': 3})\n"
+        "report(10**400, 0.5)\n"
+    )
+    curve = tmp_path / "c.jsonl"
+    result = run("local", tmp_path / "train.py", "--curve", curve, "--tensorboard", tmp_path / "tb")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == "yaq: the loss of iteration -5 is nan: such reports are left out\n"
+    assert [json.loads(line)["loss"] for line in curve.read_text().splitlines()] == [None, 0.5]
+    assert run("plot", curve, "--output", tmp_path / "a.png").exit_code == 0
+
+
 @pytest.mark.parametrize("name", _COUNTED)
 def test_so_many_iterations_are_done(name: str, tmp_path: Path) -> None:
     """A report before the first one is none."""

@@ -12,6 +12,23 @@ import pytest
 from yaqd.ml import Said, last_checkpoint, report, set_channel, threads
 
 
+class Awkward:
+    """A tensor of many elements, as some libraries' raise."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("only one element tensors can be converted")
+
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("nor this")
+
+
+def kind(value: object) -> str:
+    return type(value).__name__
+
+
 class Kept:
     """A channel that keeps what it is told."""
 
@@ -57,7 +74,9 @@ def test_numbers_of_numpy_are_numbers(channel: Kept) -> None:
     assert [type(value) for value in channel.heard[0][:2]] == [int, float]
 
 
-@pytest.mark.parametrize("loss", ("0.5", b"1", "abc", [1.0], object(), 1j, 10**400))
+@pytest.mark.parametrize(
+    "loss", ("0.5", b"1", "abc", [1.0], object(), 1j, 10**400, 10**5000, np.zeros((9, 9)), Awkward()), ids=kind
+)
 def test_a_loss_that_is_no_number_is_refused_in_one_line(channel: Kept, loss: Any) -> None:
     with pytest.raises(TypeError, match=r"^report\(loss=.*: loss must be a number$"):
         report(1, loss)
@@ -72,9 +91,10 @@ def test_losses_that_are_odd_numbers_pass(channel: Kept, loss: float) -> None:
     assert repr(channel.heard[0][1]) == repr(loss)
 
 
-def test_an_iteration_is_an_integer(channel: Kept) -> None:
-    with pytest.raises(TypeError):
-        report(1.5, 0.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("iteration", (1.5, "a", None, 1j, np.zeros((3, 3)), Awkward()), ids=kind)
+def test_an_iteration_is_an_integer(channel: Kept, iteration: Any) -> None:
+    with pytest.raises(TypeError, match=r"^report\(iteration=.*: iteration must be a whole number$"):
+        report(iteration, 0.5)
 
 
 def test_a_checkpoint_is_made_only_when_it_is_wanted(channel: Kept) -> None:
@@ -89,6 +109,17 @@ def test_a_checkpoint_is_made_only_when_it_is_wanted(channel: Kept) -> None:
     channel.wants_checkpoint = True
     report(2, 0.4, checkpoint)
     assert made == [1] and last_checkpoint() == b"state"
+
+
+def test_a_checkpoint_that_is_no_function_is_refused_before_it_is_wanted(channel: Kept) -> None:
+    with pytest.raises(TypeError, match=r"^report\(checkpoint=b'state'\): checkpoint must be a function that returns"):
+        report(1, 0.5, b"state")  # type: ignore[arg-type]
+
+
+def test_an_iteration_is_within_what_a_message_holds(channel: Kept) -> None:
+    report(10**5000)
+    report(-(1 << 64))
+    assert [heard[0] for heard in channel.heard] == [2**63 - 1, -(2**63) + 1]
 
 
 def test_pools_follow_the_cores(channel: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,25 @@ def test_losses_of_any_kind_are_carried() -> None:
     assert not manager.points[-1].HasField("loss")
 
 
+def test_metrics_of_any_name_are_carried() -> None:
+    manager = Manager()
+    with channel(manager):
+        report(1, 1.0, **{"": 1.0, "a\nb": 2.0, "\ud800": 3.0, "x" * 1000: 4.0})
+        until(lambda: manager.points)
+        report(2, 0.5)
+    assert [metric.name for metric in manager.points[0].metrics] == ["", "a\nb", "\\ud800", "x" * 100]
+    assert [point.iteration for point in manager.points] == [1, 2]
+
+
+@pytest.mark.parametrize("begun, first", (({}, 7), ({"checkpoint": b"", "checkpoint_iteration": 7}, 1)))
+def test_iterations_that_go_back_are_said_once(begun: dict[str, Any], first: int, capfd: Any) -> None:
+    with channel(Manager(), **begun):
+        for iteration in (first, 3, 2):
+            report(iteration, 1.0)
+    back = 3 if not begun else 1
+    assert capfd.readouterr().err == (f"yaqd.ml: iteration {back} follows 7: numbers must rise; others are left out\n")
+
+
 def test_reports_outlive_a_manager_that_is_away_for_a_while() -> None:
     manager = Manager()
     manager.is_away = True

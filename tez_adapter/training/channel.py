@@ -16,6 +16,7 @@ from tez_adapter.jobspec import Training
 from tez_adapter.protocol import TrainingProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
+from yaqd.model.endings import as_utf8
 from yaqd.proto import job_pb2
 from yaqd.proto import job_training_pb2 as pb
 
@@ -56,6 +57,8 @@ class JobManagerChannel:
         self._points: deque[_Point] = deque(maxlen=_POINTS_MAX)
         self._first: _Point | None = None
         self._reports = self._sent = 0
+        #: what the next report must be later than; None: the program has been told of one that is not
+        self._last: int | None = begun.checkpoint_iteration if self._former is not None else -_INT64_MAX
         self._wants_checkpoint = False
         #: the user has stopped the job, and the program has been told
         self.is_told_to_stop = False
@@ -75,6 +78,10 @@ class JobManagerChannel:
         metrics: Mapping[str, float],
     ) -> Said:
         point = (iteration, loss, metrics, time.time())
+        if self._last is not None:
+            if iteration <= self._last:
+                _say_back(iteration, self._last)
+            self._last = iteration if iteration > self._last else None
         if self._reports:
             self._points.append(point)
         else:
@@ -167,7 +174,15 @@ def _put(request: pb.TrainingReportRequest, point: _Point) -> None:
     if loss is not None:
         message.loss = loss
     for name, value in list(metrics.items())[:_METRICS_MAX]:
-        message.metrics.add(name=name[:_NAME_CHARS_MAX], value=value)
+        message.metrics.add(name=as_utf8(name)[:_NAME_CHARS_MAX], value=value)
+
+
+def _say_back(iteration: int, last: int) -> None:
+    """Tell the program's log, once. A report that is made twice is no mistake."""
+    print(
+        f"yaqd.ml: iteration {_bounded(iteration)} follows {_bounded(last)}: numbers must rise; others are left out",
+        file=sys.stderr,
+    )
 
 
 def _bounded(iteration: int) -> int:

@@ -13,7 +13,7 @@ from yaqd.mapreduce.errors import CorruptDataError, JobError, UnserializableErro
 from yaqd.mapreduce.loading import user_traceback
 from yaqd.ml.arrays import from_bytes, to_bytes
 from yaqd.ml.iterative import IterativeJob, Partition
-from yaqd.ml.reporting import last_checkpoint, report
+from yaqd.ml.reporting import last_checkpoint, report, short
 
 #: computes a state's step on all partitions: frame in, the partials' frames out, in the order of the partitions
 EvaluateFrames = Callable[[bytes], list[bytes]]
@@ -119,8 +119,16 @@ def _call(job: IterativeJob, method: str, where: str, *arguments: Any) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise TrainingError(
-            f"{_named(job, method, where)} failed: {type(error).__name__}: {error}", detail=user_traceback(error)
+            f"{_named(job, method, where)} failed: {_one_line(error)}", detail=user_traceback(error)
         ) from None
+
+
+def _one_line(error: BaseException) -> str:
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # an exception of the user's own
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _framed(job: IterativeJob, method: str, where: str, value: Any) -> bytes:
@@ -138,10 +146,8 @@ def _pair(job: IterativeJob, where: str, combined: Any) -> tuple[Any, float]:
         if isinstance(loss, str | bytes):
             raise TypeError
         return state, float(loss)
-    except (TypeError, ValueError):
-        raise TrainingError(
-            f"{_named(job, 'combine', where)} gave the loss {shown.repr(loss)}: return a number"
-        ) from None
+    except Exception:  # a library's numbers raise what they like
+        raise TrainingError(f"{_named(job, 'combine', where)} gave the loss {short(loss)}: return a number") from None
 
 
 def _named(job: IterativeJob, method: str, where: str) -> str:

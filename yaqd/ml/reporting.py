@@ -22,6 +22,11 @@ VARIABLE: Final = "YAQ_REPORT_CHANNEL"
 #: a module elsewhere is not loaded: what stands in an environment must not choose any code at all
 _PREFIX: Final = "tez_adapter."
 
+#: what a message holds
+_ITERATION_MAX: Final = (1 << 63) - 1
+#: characters of a value in an error
+_SHOWN_MAX: Final = 80
+
 _lock: Final = threading.Lock()
 _channel: Channel | None = None
 #: the environment is looked at once, by the first report
@@ -49,9 +54,11 @@ def report(
     channel = _channel if _is_sought else _seek()
     if channel is None:
         said = _said_to_nobody()
+    elif checkpoint is not None and not callable(checkpoint):
+        raise TypeError(f"report(checkpoint={short(checkpoint)}): checkpoint must be a function that returns bytes")
     else:
         said = channel.report(
-            operator.index(iteration),
+            _whole(iteration),
             None if loss is None else _number("loss", loss),
             checkpoint,
             {name: _number(name, value) for name, value in metrics.items()} if metrics else metrics,
@@ -82,13 +89,29 @@ def usable_cores() -> float:
     return float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+def _whole(iteration: object) -> int:
+    try:
+        return max(-_ITERATION_MAX, min(operator.index(iteration), _ITERATION_MAX))  # type: ignore[arg-type]
+    except Exception:
+        raise TypeError(f"report(iteration={short(iteration)}): iteration must be a whole number") from None
+
+
 def _number(name: str, value: object) -> float:
     try:
         if isinstance(value, str | bytes):
             raise TypeError
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"report({name}={value!r:.80}): {name} must be a number") from None
+    except Exception:  # a library's numbers raise what they like
+        raise TypeError(f"report({name}={short(value)}): {name} must be a number") from None
+
+
+def short(value: object) -> str:
+    """Return a value in a short line, whatever it is."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"of the type {type(value).__name__}"
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
 
 
 def _said_to_nobody() -> Said:

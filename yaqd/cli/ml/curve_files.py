@@ -83,7 +83,7 @@ def _tensorboard(stack: ExitStack, folder: Path) -> Write:
     def write(point: "Point") -> None:
         numbers = {"loss": point.loss, **point.metrics}
         for name, value in numbers.items():
-            if value is not None:
+            if finite(value) is not None:
                 writer.add_scalar(name, value, point.iteration)
 
     return write

@@ -89,12 +89,12 @@ class CurveKeeper:
         return [point.loss for point in self.points if point.loss is not None and math.isfinite(point.loss)]
 
     def _judge(self, point: Point) -> None:
-        before = self.points[-1].iteration if self.points else -1
+        before = self.points[-1].iteration if self.points else None
         if point.loss is None:
             self._once("none", f"no loss from iteration {point.iteration} on: such a job is not scheduled by quality")
         elif not math.isfinite(point.loss):
             self._once("odd", f"the loss of iteration {point.iteration} is {point.loss}: such reports are left out")
-        if point.iteration <= before:
+        if before is not None and point.iteration <= before:
             self._once("back", f"iteration {point.iteration} follows {before}: numbers must rise; others are left out")
 
     def _once(self, kind: str, line: str) -> None:
