@@ -151,7 +151,8 @@ def test_losses_of_any_kind_are_carried() -> None:
 def test_metrics_of_any_name_are_carried() -> None:
     manager = Manager()
     with channel(manager):
-        report(1, 1.0, **{"": 1.0, "a\nb": 2.0, "\ud800": 3.0, "x" * 1000: 4.0})
+        metrics: dict[str, Any] = {"": 1.0, "a\nb": 2.0, "\ud800": 3.0, "x" * 1000: 4.0}
+        report(1, 1.0, **metrics)
         until(lambda: manager.points)
         report(2, 0.5)
     assert [metric.name for metric in manager.points[0].metrics] == ["", "a\nb", "\\ud800", "x" * 100]

@@ -11,6 +11,7 @@ import pytest
 from tests.tez_training.training_jobs import order
 from tez_adapter.core import events as ev
 from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.states import JobState
 from tez_adapter.jobspec import JobKind, JobSpec, Training
 from tez_adapter.kinds.training import TrainingKind
 from tez_adapter.master.access import JobAccess
@@ -206,6 +207,19 @@ async def test_another_attempt_goes_on_from_the_last_checkpoint(tmp_path: Path) 
     other.service.leave()
     assert [p.iteration for p in read_curve(other.conf, other.folder).points] == [0, 1, 2]
     assert read_model(other.conf, other.folder).pieces == [b"model"]
+    await world.service.end()
+
+
+async def test_a_call_that_does_not_return_is_made_again_once(tmp_path: Path) -> None:
+    world = World(tmp_path, Training(max_cores=2, partitions=4))
+    for name, priority in {"d": 10, "w0": 20, "w1": 20}.items():
+        world.container(name, priority)
+    for index, state in enumerate((JobState.RUNNING, JobState.FAILED)):
+        attempt = job_pb2.AttemptRef(vertex=1, index=index, number=0)
+        answer = await world.call(TrainingProtocol.work, pb.WorkRequest(attempt=attempt, late="step hangs"))
+        assert answer.action == pb.WorkResponse.LEAVE
+        assert world.machine.state is state
+    assert world.notes == ["step hangs"]
     await world.service.end()
 
 

@@ -71,6 +71,8 @@ class TrainingService:
         self._reports = self._dropped = 0
         #: processor time and iteration of the driver's or script's process when it reported last, ms
         self._process_cpu: tuple[int, int] | None = None
+        #: calls of the user's code that took too long, in words
+        self._late: set[str] = set()
         #: workers that have asked for work, by what they call themselves
         self._workers: dict[str, AttemptId] = {}
         self._steps: Steps | None = None
@@ -213,9 +215,20 @@ class TrainingService:
         record = self._machine.attempt(attempt) if attempt.vertex == WORKERS else None
         if record is None or not record.live:
             return pb.WorkResponse(action=pb.WorkResponse.LEAVE)
+        if request.late:
+            self._is_late(attempt, request.late)
+            return pb.WorkResponse(action=pb.WorkResponse.LEAVE)
         self._workers[str(attempt)] = attempt
         answer = steps.work(str(attempt), request)
         return await answer if isinstance(answer, Awaitable) else answer
+
+    def _is_late(self, attempt: AttemptId, line: str) -> None:
+        """A call that took too long is made again, once: elsewhere it may return."""
+        is_again = line in self._late
+        self._late.add(line)
+        if not is_again:
+            self._note(line)
+        self._dispatch(ev.AttemptFailed(attempt, line, is_again))
 
     async def _pull_state(self, request: pb.PullStateRequest) -> pb.PullStateResponse:
         return (await self._steps_of()).state(request.version)

@@ -16,6 +16,7 @@ INTERVAL_KEY: Final = "yaq.ml.checkpoint.interval"
 BUDGET_KEY: Final = "yaq.ml.checkpoint.bytes-max"
 STATE_KEY: Final = "yaq.ml.state.bytes-max"
 GATHER_KEY: Final = "yaq.ml.worker.gather-wait"
+STEP_KEY: Final = "yaq.ml.step.timeout"
 KEPT_KEY: Final = "yaq.ml.kept-jobs"
 ATTEMPTS_KEY: Final = "yaq.ml.max-attempts"
 #: a message holds no more
@@ -50,6 +51,8 @@ class TrainingSettings:
     #: of a state, and of the partials of one step together
     state_bytes_max: int
     gather_s: float
+    #: of one call of a class's load or step; 0: for ever
+    step_timeout_s: float
     #: failed attempts that fail the job, of the driver and of each worker
     max_attempts: int
     #: of which what they left is kept
@@ -66,6 +69,7 @@ class TrainingSettings:
             checkpoint_bytes_max=conf.get_size_bytes(BUDGET_KEY, minimum=0),
             state_bytes_max=state,
             gather_s=conf.get_duration_ms(GATHER_KEY, minimum=0) / 1000,
+            step_timeout_s=conf.get_duration_ms(STEP_KEY, minimum=0) / 1000,
             kept_jobs=conf.get_int(KEPT_KEY, minimum=1),
             max_attempts=conf.get_int(ATTEMPTS_KEY, minimum=1),
         )

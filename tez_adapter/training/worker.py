@@ -10,6 +10,8 @@ from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.shuffle_input import NoLongerWanted
 from tez_adapter.training.calls import call
+from tez_adapter.training.late import LateCalls
+from tez_adapter.training.settings import TrainingSettings
 from tez_adapter.training.states import NodeStates
 from yaqd.ml import IterativeJob, Partition
 from yaqd.ml.arrays import from_bytes
@@ -30,6 +32,7 @@ class PartitionWorker:
         self._states = NodeStates(attempt.local_folders()[0], self._pull)
         #: partitions by index
         self._data: dict[int, Any] = {}
+        self._late = LateCalls(TrainingSettings.read(attempt.conf).step_timeout_s, self._tell_late)
 
     def run(self) -> None:
         """Work until it is not wanted any more: NoLongerWanted."""
@@ -54,7 +57,9 @@ class PartitionWorker:
         began = time.process_time()
         partials = []
         for index in order.partitions:
-            value = call_step(self._job, from_bytes(frame), index, self._data[index], order.iteration + 1)
+            iteration = order.iteration + 1
+            with self._late.watched(f"{self._named}.step() on partition {index} in iteration {iteration}"):
+                value = call_step(self._job, from_bytes(frame), index, self._data[index], iteration)
             partials.append(pb.Partial(partition=index, value=value))
             self._attempt.moved()
         return self._hand_in(order.step, partials, round(1e6 * (time.process_time() - began)))
@@ -65,7 +70,8 @@ class PartitionWorker:
             index, terms.partitions, terms.data, terms.seed, opener=lambda path: open_seekable(path, conf)
         )
         try:
-            return call_load(self._job, partition)
+            with self._late.watched(f"{self._named}.load() on partition {index}"):
+                return call_load(self._job, partition)
         except TrainingError as error:
             if isinstance(error.__context__, OSError | MemoryError | StorageError):
                 raise StorageError(str(error)) from None  # another node, or another time, may fare better
@@ -78,6 +84,15 @@ class PartitionWorker:
             self._call(pb.WorkRequest(attempt=self._attempt.ref, step=step, partials=group))
         request = pb.WorkRequest(attempt=self._attempt.ref, step=step, partials=last, cpu_us=cpu_us, wait_ms=_WAIT_MS)
         return self._call(request)
+
+    @property
+    def _named(self) -> str:
+        return type(self._job).__name__
+
+    def _tell_late(self, line: str) -> None:
+        """In the watching thread, with a connection of its own."""
+        with self._at.connect() as client:
+            client.call(TrainingProtocol.work, pb.WorkRequest(attempt=self._attempt.ref, late=line), idempotent=True)
 
     def _pull(self, version: str) -> bytes | None:
         request = pb.PullStateRequest(attempt=self._attempt.ref, version=version)

@@ -109,7 +109,7 @@ class TrainedResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class WorkRequest(_message.Message):
-    __slots__ = ("attempt", "node", "loaded", "step", "partials", "wait_ms", "cpu_us")
+    __slots__ = ("attempt", "node", "loaded", "step", "partials", "wait_ms", "cpu_us", "late")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     LOADED_FIELD_NUMBER: _ClassVar[int]
@@ -117,6 +117,7 @@ class WorkRequest(_message.Message):
     PARTIALS_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     CPU_US_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
     attempt: _job_pb2.AttemptRef
     node: str
     loaded: _containers.RepeatedScalarFieldContainer[int]
@@ -124,7 +125,8 @@ class WorkRequest(_message.Message):
     partials: _containers.RepeatedCompositeFieldContainer[Partial]
     wait_ms: int
     cpu_us: int
-    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., node: _Optional[str] = ..., loaded: _Optional[_Iterable[int]] = ..., step: _Optional[int] = ..., partials: _Optional[_Iterable[_Union[Partial, _Mapping]]] = ..., wait_ms: _Optional[int] = ..., cpu_us: _Optional[int] = ...) -> None: ...
+    late: str
+    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., node: _Optional[str] = ..., loaded: _Optional[_Iterable[int]] = ..., step: _Optional[int] = ..., partials: _Optional[_Iterable[_Union[Partial, _Mapping]]] = ..., wait_ms: _Optional[int] = ..., cpu_us: _Optional[int] = ..., late: _Optional[str] = ...) -> None: ...
 
 class Partial(_message.Message):
     __slots__ = ("partition", "value")
