@@ -15,6 +15,7 @@ from tez_adapter.core.states import JobState
 from tez_adapter.jobspec import JobKind, JobSpec, Training
 from tez_adapter.kinds.training import TrainingKind
 from tez_adapter.master.access import JobAccess
+from tez_adapter.master.ended import JobEnd
 from tez_adapter.protocol import JobClientProtocol, TrainingProtocol
 from tez_adapter.training.keeper import read_curve, read_model, read_stop
 from tez_adapter.training.service import TrainingService
@@ -163,7 +164,10 @@ async def stop_at_three(folder: Path, terms: Training, *, with_checkpoint: bool)
 async def test_a_job_that_was_stopped_says_so_and_leaves_a_checkpoint(tmp_path: Path) -> None:
     world = await stop_at_three(tmp_path, Training(iterations=9), with_checkpoint=True)
     again = "`yaq ml resume application_1_0001`"
-    assert world.service.said() == f"stopped by me after iteration 3; {again} goes on after iteration 3"
+    assert (
+        world.service.said(JobEnd(JobState.SUCCEEDED, ""))
+        == f"stopped by me after iteration 3; {again} goes on after iteration 3"
+    )
     assert read_stop(world.conf, world.folder) == ("me", 3)
     later = World(tmp_path, Training())
     later.container("d")
@@ -174,13 +178,15 @@ async def test_a_job_that_was_stopped_says_so_and_leaves_a_checkpoint(tmp_path: 
 
 async def test_what_a_stop_leaves_without_a_checkpoint_is_said(tmp_path: Path) -> None:
     world = await stop_at_three(tmp_path, Training(), with_checkpoint=False)
-    assert world.service.said().startswith("stopped by me after iteration 3; it kept no checkpoint, so `yaq ml resume")
+    assert world.service.said(JobEnd(JobState.SUCCEEDED, "")).startswith(
+        "stopped by me after iteration 3; it kept no checkpoint, so `yaq ml resume"
+    )
 
 
 async def test_a_job_that_is_at_its_end_was_not_stopped(tmp_path: Path) -> None:
     for terms in (Training(iterations=3), Training(target=1.0)):
         world = await stop_at_three(tmp_path, terms, with_checkpoint=True)
-        assert world.service.said() == "" and read_stop(world.conf, world.folder) is None
+        assert world.service.said(JobEnd(JobState.SUCCEEDED, "")) == "" and read_stop(world.conf, world.folder) is None
 
 
 async def test_another_attempt_goes_on_from_the_last_checkpoint(tmp_path: Path) -> None:
@@ -207,6 +213,19 @@ async def test_another_attempt_goes_on_from_the_last_checkpoint(tmp_path: Path) 
     other.service.leave()
     assert [p.iteration for p in read_curve(other.conf, other.folder).points] == [0, 1, 2]
     assert read_model(other.conf, other.folder).pieces == [b"model"]
+    await world.service.end()
+
+
+async def test_a_program_that_counts_anew_after_its_checkpoint_is_told_of(tmp_path: Path) -> None:
+    world = World(tmp_path, Training())
+    world.container("d")
+    await world.report((6, 3.0), (7, 2.0), checkpoint=b"c", checkpoint_iteration=7)
+    await world.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=DRIVER))
+    await world.report((0, 2.0), (7, 2.0))
+    assert world.notes == []
+    await world.report((1, 1.9), (2, 1.8))
+    (line,) = world.notes
+    assert line.startswith("iteration 1 is reported by a program that goes on after iteration 7")
     await world.service.end()
 
 
@@ -237,6 +256,10 @@ async def test_workers_whose_attempts_end_are_lost_and_their_part_goes_to_others
     orders = [await each for each in asking]
     assert sorted(p for order_ in orders for p in order_.partitions) == [0, 1, 2, 3]
     world.dispatch(ev.ContainerCompleted("w1", 137))
+    lost = f"worker 1 failed with partitions {', '.join(map(str, orders[1].partitions))} in iteration 1"
+    assert world.notes == [f"{lost}; it is computed again"]
+    for said, told in {"exit status 137": f"exit status 137\n{lost}", "x on partition 1": "x on partition 1"}.items():
+        assert world.service.said(JobEnd(JobState.FAILED, said)) == told
     asked = await world.call(TrainingProtocol.work, work(0, orders[0], 5000))
     assert list(asked.partitions) == list(orders[1].partitions)
     assert (await world.call(TrainingProtocol.work, work(1))).action == pb.WorkResponse.LEAVE

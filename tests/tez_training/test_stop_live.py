@@ -55,10 +55,11 @@ def test_a_job_that_was_stopped_is_resumed_to_the_same_bytes(
     iteration = stopped(yaq, training_cluster, application)
     assert 0 < iteration < 12
     found = shown(yaq, application)
-    assert found["stopped_by"] and found["iterations_expected"] is None
+    assert found["stopped_by"] and found["iterations_expected"] == 12
     page = yaq("ml", "watch", application)
     assert "STOPPED" in page and f"stopped by {found['stopped_by']} after iteration {iteration}; `yaq ml resume" in page
-    assert "STOPPED" in yaq("ml", "list", "--all")
+    listed = yaq("ml", "list", "--all")
+    assert "STOPPED" in listed and f" {iteration}/12 " in listed
     assert f"stopped by {found['stopped_by']}" in yaq("app", "status", application)
     again = json.loads(yaq("ml", "resume", application, "--json"))
     assert again["state"] == "SUCCEEDED" and not again["diagnostics"]

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from tez_adapter.client.follow import SubmittedJob
 from tez_adapter.client.rm_client import ApplicationReport
 from tez_adapter.client.training import folder_of
+from tez_adapter.jobspec import BadJobSpec, Training
 from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.curve import Curve, Point
-from tez_adapter.training.keeper import read_curve, read_model_sum, read_stop
+from tez_adapter.training.keeper import read_curve, read_job, read_model_sum, read_stop
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException
 from yaqd.proto import job_training_pb2 as pb
@@ -95,6 +96,9 @@ class TrainingWatch:
         except (StorageError, ValueError):
             return  # it left none
         _show_curve(self._view, curve)
+        with suppress(StorageError, BadJobSpec):
+            spec = read_job(self._conf, folder_of(self._conf, report.user, report.id))
+            self._view.iterations_expected = (spec.training or Training()).iterations or None
         with suppress(StorageError, ValueError):
             self._view.stopped = read_stop(self._conf, folder_of(self._conf, report.user, report.id))
         with suppress(StorageError, ValueError, KeyError):  # a program leaves no model

@@ -126,6 +126,10 @@ class TrainingMachine:
     def workers(self) -> tuple[str, ...]:
         return tuple(self._workers)
 
+    def given(self, worker: str) -> tuple[int, ...]:
+        """Return what a worker computes at present."""
+        return tuple(sorted(self._workers[worker].given)) if worker in self._workers else ()
+
     def owned(self) -> dict[str, tuple[int, ...]]:
         """Partitions by worker."""
         return {worker.id: tuple(worker.owned) for worker in self._workers.values()}

@@ -45,8 +45,8 @@ class Extra(Protocol):
     def leave(self) -> None:
         """Write it. Blocking; what cannot be written is logged."""
 
-    def said(self) -> str:
-        """Return what a user is to know of a job that succeeded, once all is written; "" where there is nothing."""
+    def said(self, end: JobEnd) -> str:
+        """Return the diagnostics of the job's end, once all is written."""
 
 
 class Ending:
@@ -178,8 +178,7 @@ class Ending:
         if self._extra is not None:
             await self._extra.end()
             await asyncio.wrap_future(in_background(self._extra.leave))
-            if self.end.state is JobState.SUCCEEDED:
-                self.end = JobEnd(self.end.state, self._extra.said())
+            self.end = JobEnd(self.end.state, self._extra.said(self.end))
         end, lines = self.end, self._history(self.end)
         await asyncio.wrap_future(in_background(lambda: self._output.leave(lines, end)))
 

@@ -14,10 +14,12 @@ from tez_adapter.background import in_background
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.core.training import TrainingMachine
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.kinds.training import DRIVER, WORKERS, most_workers, terms_of
 from tez_adapter.master.access import JobAccess, for_tasks
+from tez_adapter.master.ended import JobEnd
 from tez_adapter.protocol import JobClientProtocol, TrainingProtocol
 from tez_adapter.training.curve import Curve, Point
 from tez_adapter.training.evaluations import Evaluations
@@ -35,6 +37,8 @@ from yaqd.proto.protocols import Method
 
 log = logging.getLogger(__name__)
 
+#: stands in the line of a worker that could say where it failed
+_PLACE: Final = " on partition "
 _CURVE_POINTS_MAX: Final = 2000
 _CORES_SLACK: Final = 1e-6
 
@@ -61,6 +65,8 @@ class TrainingService:
         self._curve = Curve()
         #: what the program's own checkpoint gave last, and after which iteration
         self._program: tuple[int, bytes] | None = None
+        #: of the checkpoint that it was handed when it began, until it has reported an earlier one
+        self._goes_on_from = 0
         self._model: bytes | None = None
         self._model_sum = ""
         #: the user who has stopped the job; "": nobody has
@@ -71,6 +77,8 @@ class TrainingService:
         self._reports = self._dropped = 0
         #: processor time and iteration of the driver's or script's process when it reported last, ms
         self._process_cpu: tuple[int, int] | None = None
+        #: which worker failed last, and what it computed
+        self._failed = ""
         #: calls of the user's code that took too long, in words
         self._late: set[str] = set()
         #: workers that have asked for work, by what they call themselves
@@ -131,6 +139,7 @@ class TrainingService:
         self._process_cpu = None
         response = pb.TrainingBeginResponse(cores=self._cores())
         if self._program is not None:
+            self._goes_on_from = self._program[0]
             response.checkpoint_iteration, response.checkpoint = self._program
         return response
 
@@ -158,6 +167,12 @@ class TrainingService:
         metrics = {metric.name: metric.value for metric in message.metrics}
         if self._curve.add(Point(message.iteration, loss, message.at_ms, self._cores(), metrics)):
             self.reports.note(message.iteration, loss)
+        elif 0 < message.iteration < self._goes_on_from:
+            self._note(
+                f"iteration {message.iteration} is reported by a program that goes on after iteration "
+                f"{self._goes_on_from}: its reports are left out until they are later"
+            )
+            self._goes_on_from = 0
 
     def _note_cpu(self, cpu_ms: int, iteration: int) -> None:
         if self._process_cpu is not None and iteration > self._process_cpu[1]:
@@ -278,8 +293,16 @@ class TrainingService:
             return
         gone = [name for name, attempt in self._workers.items() if not self._is_live(attempt)]
         for name in gone:
-            del self._workers[name]
+            self._note_failed(self._workers.pop(name), self._steps.under_way(name))
             self._steps.lost(name)
+
+    def _note_failed(self, attempt: AttemptId, under_way: str) -> None:
+        record = self._machine.attempt(attempt)
+        if record is None or record.state is not AttemptState.FAILED or not under_way or record.error in self._late:
+            return
+        self._failed = f"worker {attempt.task} failed with {under_way}"
+        if self._machine.state is JobState.RUNNING:
+            self._note(f"{self._failed}; it is computed again")
 
     def _is_live(self, attempt: AttemptId) -> bool:
         record = self._machine.attempt(attempt)
@@ -303,10 +326,13 @@ class TrainingService:
         saved = self._saved() if self._model is None or stopped_by else None
         self._keeper.leave(saved, self._curve, self._model, stopped_by)
 
-    def said(self) -> str:
-        """Return that the job was stopped, and from where it can go on; "" where it came to its end."""
-        if not self._stopped_by or self._is_complete:
-            return ""
+    def said(self, end: JobEnd) -> str:
+        """Return what a user is told of the job's end: of one that was stopped, from where it can go on; of a worker
+        that failed and could not say where, what it computed."""
+        if end.state is JobState.FAILED and self._failed and _PLACE not in end.diagnostics:
+            return f"{end.diagnostics}\n{self._failed}"
+        if end.state is not JobState.SUCCEEDED or not self._stopped_by or self._is_complete:
+            return end.diagnostics
         last, keeper = self._curve.last, self._keeper
         when = "before its first report" if last is None else f"after iteration {last.iteration}"
         again = f"`yaq ml resume application_{self._spec.job_id.removeprefix('job_')}`"

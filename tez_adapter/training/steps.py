@@ -127,6 +127,14 @@ class Steps:
     def state(self, version: str) -> pb.PullStateResponse:
         return pb.PullStateResponse(state=self._state if version == self._version else None)
 
+    def under_way(self, worker: str) -> str:
+        """Say in words what a worker computes at present; "" where it is nothing."""
+        given = self._machine.given(worker)
+        if not given or self._answer is not None:
+            return ""
+        which = f"partition {given[0]}" if len(given) == 1 else f"partitions {', '.join(map(str, given))}"
+        return f"{which} in iteration {self._iteration + 1}"
+
     def lost(self, worker: str) -> None:
         waiting = self._waiting.pop(worker, None)
         if waiting is not None and not waiting.done():

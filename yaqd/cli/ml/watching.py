@@ -148,9 +148,8 @@ def _page(views: "list[TrainingView]") -> str:
 
 def _now(view: "TrainingView") -> str:
     parts = []
-    if view.iteration is not None:
-        of = f"/{view.iterations_expected}" if view.iterations_expected else ""
-        parts.append(f"iteration {view.iteration}{of}")
+    if (iteration := _iteration(view)) is not None:
+        parts.append(f"iteration {iteration}")
     if (loss := _loss(view)) is not None:
         parts.append(f"loss {loss}")
     if view.cores is not None:
@@ -191,6 +190,13 @@ def _losses(view: "TrainingView") -> list[float]:
     return [point.loss for point in view.points if point.loss is not None]
 
 
+def _iteration(view: "TrainingView") -> str | None:
+    """Say how many iterations are done, of how many where that is known."""
+    if view.iteration is None:
+        return None
+    return f"{view.iteration}/{view.iterations_expected}" if view.iterations_expected else str(view.iteration)
+
+
 def _loss(view: "TrainingView") -> str | None:
     """Say the last loss, and since when newer ones are no numbers."""
     loss = None if view.loss is None else f"{view.loss:.6g}"
@@ -209,7 +215,7 @@ def _row(view: "TrainingView", predicted: dict[str, Any]) -> tuple[object, ...]:
         report.id,
         shortened(report.name, 24),
         _state(view),
-        _or_dash(view.iteration),
+        _iteration(view) or "-",
         _loss(view) or "-",
         "-" if normalized is None else f"{normalized:.3f}",
         "-" if gain is None else f"{gain:.4f}",
