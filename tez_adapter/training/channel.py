@@ -78,10 +78,12 @@ class JobManagerChannel:
         metrics: Mapping[str, float],
     ) -> Said:
         point = (iteration, loss, metrics, time.time())
-        if self._last is not None:
-            if iteration <= self._last:
-                _say_back(iteration, self._last)
-            self._last = iteration if iteration > self._last else None
+        if (last := self._last) is not None:
+            if iteration > last:
+                self._last = iteration
+            else:
+                self._last = None
+                _say_back(iteration, last)
         if self._reports:
             self._points.append(point)
         else:

@@ -91,7 +91,10 @@ def usable_cores() -> float:
 
 def _whole(iteration: object) -> int:
     try:
-        return max(-_ITERATION_MAX, min(operator.index(iteration), _ITERATION_MAX))  # type: ignore[arg-type]
+        number = operator.index(iteration)  # type: ignore[arg-type]
+        if -_ITERATION_MAX <= number <= _ITERATION_MAX:
+            return number
+        return _ITERATION_MAX if number > 0 else -_ITERATION_MAX
     except Exception:
         raise TypeError(f"report(iteration={short(iteration)}): iteration must be a whole number") from None
 
