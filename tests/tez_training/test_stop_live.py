@@ -9,11 +9,13 @@ import pytest
 
 from tests.tez_training.training_jobs import BY_RUN, DESCENT, model_sum, until
 from tez_adapter.client.follow import SubmittedJob
+from tez_adapter.protocol import JobClientProtocol
 from yaqd.cli.ml.here import CurveKeeper, train_class
 from yaqd.config import Configuration
 from yaqd.mapreduce import parse_params
 from yaqd.ml.loading import load_iterative
 from yaqd.model import ApplicationId
+from yaqd.proto import job_training_pb2 as pb
 
 Yaq = Callable[..., str]
 Write = Callable[[str, str], str]
@@ -22,7 +24,7 @@ Write = Callable[[str, str], str]
 def undisturbed(script: str) -> str:
     """The model as it is trained here."""
     job = load_iterative(script)
-    return hashlib.sha256(train_class(job(parse_params(job, {}), seed=7), CurveKeeper())).hexdigest()
+    return hashlib.sha256(train_class(job(parse_params(job, {}), seed=7, iterations=40), CurveKeeper())).hexdigest()
 
 
 def shown(yaq: Yaq, application: str) -> dict[str, object]:
@@ -30,10 +32,15 @@ def shown(yaq: Yaq, application: str) -> dict[str, object]:
     return dict(found)
 
 
+def iterations(job: SubmittedJob) -> int:
+    status = job.ask(JobClientProtocol.getTrainingStatus, pb.TrainingStatusRequest())
+    return 0 if status is None else status.iteration
+
+
 def stopped(yaq: Yaq, conf: Configuration, application: str) -> int:
     """Stop it, wait for its end, and return after which iteration that was."""
     job = SubmittedJob(conf, ApplicationId.parse(application))
-    until(lambda: shown(yaq, application)["iteration"])
+    until(lambda: iterations(job))
     yaq("ml", "stop", application)
     result = job.wait(timeout_s=40)
     job.close()
@@ -50,22 +57,22 @@ def test_a_job_that_was_stopped_is_resumed_to_the_same_bytes(
     yaq: Yaq, write: Write, training_cluster: Configuration, name: str, text: str
 ) -> None:
     script = write(f"{name}.py", text)
-    words = ("ml", "submit", script, "--no-wait", "--json", "--max-cores=2", "--seed=7", "-D", "pause=0.4")
+    words = ("ml", "submit", script, "--no-wait", "--json", "--max-cores=2", "--seed=7", "--iterations=40", "-D", "pause=0.3")
     application = json.loads(yaq(*words))["application_id"]
     iteration = stopped(yaq, training_cluster, application)
-    assert 0 < iteration < 12
+    assert 0 < iteration < 40
     found = shown(yaq, application)
-    assert found["stopped_by"] and found["iterations_expected"] == 12
+    assert found["stopped_by"] and found["iterations_expected"] == 40
     page = yaq("ml", "watch", application)
     assert "STOPPED" in page and f"stopped by {found['stopped_by']} after iteration {iteration}; `yaq ml resume" in page
     listed = yaq("ml", "list", "--all")
-    assert "STOPPED" in listed and f" {iteration}/12 " in listed
+    assert "STOPPED" in listed and f" {iteration}/40 " in listed
     assert f"stopped by {found['stopped_by']}" in yaq("app", "status", application)
     again = json.loads(yaq("ml", "resume", application, "--json"))
     assert again["state"] == "SUCCEEDED" and not again["diagnostics"]
     follower = SubmittedJob(training_cluster, ApplicationId.parse(again["application_id"]))
     assert model_sum(training_cluster, follower) == undisturbed(script)
-    assert shown(yaq, again["application_id"])["iteration"] == 12
+    assert shown(yaq, again["application_id"])["iteration"] == 40
 
 
 @pytest.mark.slow
