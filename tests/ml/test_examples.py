@@ -19,11 +19,16 @@ from yaqd.cli.ml.record import record_recipe
 from yaqd.mapreduce import parse_params
 from yaqd.ml import examples, set_channel
 from yaqd.ml.driving import drive
+from yaqd.ml.examples.held_out import HELD_OUT
 from yaqd.ml.examples.recipes import CLASSES, RECIPES, Recipe
 from yaqd.ml.loading import is_iterative, load_iterative
 
 FOLDER = Path(examples.__path__[0])
-CURVES = json.loads((Path(sim.__path__[0]) / "curves/nine.json").read_text())["curves"]
+CURVES, HELD_OUT_CURVES = (
+    json.loads((Path(sim.__path__[0]) / f"curves/{name}.json").read_text())["curves"] for name in ("nine", "held_out")
+)
+#: by name: recipes, and the curves that were recorded of them
+SHIPPED = {"nine": (RECIPES, CURVES), "held-out": (HELD_OUT, HELD_OUT_CURVES)}
 SMALL = {
     "kmeans": {"rows": "600", "clusters": "6"},
     "logistic": {"rows": "600"},
@@ -102,21 +107,32 @@ def test_boosted_trees_go_on_from_a_checkpoint(name: str, monkeypatch: pytest.Mo
     assert {**first.losses, **second.losses} == dict(enumerate(whole.losses, 1))
 
 
-def test_the_shipped_curves_are_whole() -> None:
-    assert Counter(curve["algorithm"] for curve in CURVES) == Counter(recipe.algorithm for recipe in RECIPES)
-    assert min(Counter(curve["algorithm"] for curve in CURVES).values()) >= 5
-    assert len({(curve["algorithm"], curve["config"]) for curve in CURVES}) == len(CURVES)
-    for curve in CURVES:
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_curves_are_whole(name: str) -> None:
+    recipes, curves = SHIPPED[name]
+    assert Counter(curve["algorithm"] for curve in curves) == Counter(recipe.algorithm for recipe in recipes)
+    assert min(Counter(curve["algorithm"] for curve in curves).values()) >= 5
+    assert len({(curve["algorithm"], curve["config"]) for curve in curves}) == len(curves)
+    for curve in curves:
         losses = curve["losses"]
         assert len(losses) == 160 and all(map(math.isfinite, losses)), curve["config"]
         assert losses[0] > losses[100], curve["config"]
         assert curve["class"] == CLASSES[curve["algorithm"]]
 
 
+def test_what_is_held_out_has_other_options_and_other_seeds() -> None:
+    assert not {(each.algorithm, each.config) for each in RECIPES} & {
+        (each.algorithm, each.config) for each in HELD_OUT
+    }
+    assert not {each.seed for each in RECIPES} & {each.seed for each in HELD_OUT}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", CLASSES)
-def test_the_shipped_curves_are_what_the_recorder_records(algorithm: str) -> None:
-    recipe: Recipe = next(each for each in RECIPES if each.algorithm == algorithm)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_curves_are_what_the_recorder_records(name: str, algorithm: str) -> None:
+    recipes, curves = SHIPPED[name]
+    recipe: Recipe = next(each for each in recipes if each.algorithm == algorithm)
     recorded = record_recipe(recipe, 12).to_json()
-    [shipped] = [each for each in CURVES if each["config"] == recorded["config"] and each["algorithm"] == algorithm]
+    [shipped] = [each for each in curves if each["config"] == recorded["config"] and each["algorithm"] == algorithm]
     assert recorded["losses"] == pytest.approx(shipped["losses"][:12], rel=1e-4)

@@ -224,6 +224,7 @@ def test_bad_input_is_one_line(script: Path, tmp_path: Path) -> None:
     assert "--only nope: without SCRIPT, one of kmeans" in failed(
         BAD_INPUT, "record", "--only", "nope", "--output", tmp_path / "c.json"
     )
+    assert "--held-out: without SCRIPT" in failed(BAD_INPUT, "record", other, "--held-out", "--output", "c.json")
 
 
 def test_event_files_are_tensorboards(script: Path, tmp_path: Path) -> None:

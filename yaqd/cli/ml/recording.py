@@ -22,6 +22,9 @@ _ITERATIONS = 160
     "--iterations", type=click.IntRange(2), default=_ITERATIONS, metavar="N", help="Losses of a curve [default: 160]."
 )
 @click.option("--only", multiple=True, metavar="NAME", help="Of the nine, this one; may be repeated.")
+@click.option(
+    "--held-out", "is_held_out", is_flag=True, help="The nine with other options and other data, for a second opinion."
+)
 @click.option("--name", metavar="NAME", help="The algorithm's name in the file [default: the script's].")
 @click.option(
     "--class",
@@ -42,6 +45,7 @@ def record(
     append: bool,
     iterations: int,
     only: tuple[str, ...],
+    is_held_out: bool,
     name: str | None,
     curve_class: str,
     defines: tuple[str, ...],
@@ -52,27 +56,33 @@ def record(
     """Train here and write the losses of each iteration. A job that ends early keeps its last loss.
 
     Without SCRIPT the nine examples are recorded, each in its configurations: that is how the shipped curves were made.
+    No setting was ever chosen on those of --held-out. `yaq sim run --curves FILE` simulates what was recorded.
 
     \b
     Examples:
       yaq ml record --output nine.json
+      yaq ml record --held-out --output held_out.json
       yaq ml record train.py --output mine.json --append --class superlinear -D rate=0.5 -- --rows 1000
     """
     from yaqd.cli.ml.here import prints_aside
     from yaqd.cli.ml.record import Chosen, record_recipe, record_script, write_curves
     from yaqd.ml.driving import TrainingError
+    from yaqd.ml.examples.held_out import HELD_OUT
     from yaqd.ml.examples.recipes import CLASSES, RECIPES
 
     unknown = [each for each in only if each not in CLASSES]
     if unknown or (only and script):
         raise CommandError(f"--only {(unknown or only)[0]}: without SCRIPT, one of {', '.join(CLASSES)}")
+    if is_held_out and script:
+        raise CommandError("--held-out: without SCRIPT")
+    recipes = HELD_OUT if is_held_out else RECIPES
     curves = []
     try:
         with prints_aside():
             if script is not None:
                 options = assignments("-D", defines)
                 curves.append(record_script(Chosen(script, name, curve_class, options, seed, arguments), iterations))
-            for recipe in RECIPES if script is None else ():
+            for recipe in recipes if script is None else ():
                 if not only or recipe.algorithm in only:
                     curves.append(record_recipe(recipe, iterations))
                     if not (quiet or as_json):
