@@ -73,6 +73,12 @@ def simulate_training(
     return _Run(jobs, cores, system, seed).to_the_end()
 
 
+def _by_job(rows: list[Floats]) -> Floats:
+    """Return rows of one length, (jobs, iterations + 1): the shorter ones keep their last value."""
+    width = max((len(row) for row in rows), default=ITERATIONS + 1)
+    return np.array([np.pad(row, (0, width - len(row)), "edge") for row in rows]).reshape(len(rows), width)
+
+
 class _Run:
     """One simulation. Arrays are by job."""
 
@@ -85,16 +91,18 @@ class _Run:
         self._fixed = np.array([job.fixed_s for job in jobs])
         self._cap = np.array([job.cap * MILLI for job in jobs], dtype=np.int64)
         self._jobs = jobs
-        losses = np.array([job.curve.losses[: ITERATIONS + 1] for job in jobs]).reshape(len(jobs), ITERATIONS + 1)
-        whole = (losses[:, 0] - losses[:, -1])[:, None]
+        self._steps = np.array([job.curve.iterations for job in jobs], dtype=np.int64)
+        losses = _by_job([np.array(job.curve.losses[: job.curve.iterations + 1]) for job in jobs])
+        quality = _by_job([job.curve.quality for job in jobs])
+        whole = (quality[:, 0] - quality[:, -1])[:, None]
         self._losses = losses
-        self._normal = (losses - losses[:, -1:]) / whole
+        self._normal = (quality - quality[:, -1:]) / whole
         noise = np.random.default_rng((seed, 21)).normal(size=losses.shape)
         self._reported = losses + system.noise * whole * noise
         # the integral of the loss from the start, in iterations
         self._until = np.concatenate((np.zeros((len(jobs), 1)), np.cumsum(self._normal[:, :-1], axis=1)), axis=1)
         self._marks = {part: np.argmax(self._normal <= 1.0 - part + 1e-12, axis=1) for part in (0.9, 0.95)}
-        self._marks[1.0] = np.full(len(jobs), ITERATIONS)
+        self._marks[1.0] = self._steps
         self._times = {part: np.full(len(jobs), np.nan) for part in self._marks}
         self._loss_s = np.zeros(len(jobs))
         self._done = np.zeros(len(jobs))
@@ -134,8 +142,14 @@ class _Run:
 
     def _comes(self, at: int, now: float) -> None:
         job = self._jobs[at]
-        spec = JobSpec(1.0, self._system.floor, int(self._cap[at]), job.work_s, job.fixed_s, ITERATIONS,
-                       move_s=self._system.move_s if self._system.heeds_moves else 0.0)  # fmt: skip
+        spec = JobSpec(
+            floor=self._system.floor,
+            cap=int(self._cap[at]),
+            work_s=job.work_s,
+            fixed_s=job.fixed_s,
+            iterations=int(self._steps[at]),
+            move_s=self._system.move_s if self._system.heeds_moves else 0.0,
+        )
         self._rows[at] = self._forecasts.add(spec)
         self._loss_s[at] += now - job.arrival_s
         self._forecasts.report(int(self._rows[at]), 0, self._reported[at, :1])
@@ -156,7 +170,7 @@ class _Run:
 
     def _true_drops(self, active: Ints) -> Floats:
         done = self._done[active].astype(np.int64)[:, None]
-        ahead = np.minimum(done + HORIZONS, ITERATIONS).astype(np.int64)
+        ahead = np.minimum(done + HORIZONS, self._steps[active][:, None]).astype(np.int64)
         at = active[:, None]
         drops = np.maximum.accumulate(self._losses[at, done] - self._losses[at, ahead], axis=1)
         return concave(np.broadcast_to(HORIZONS, drops.shape), drops)
@@ -165,9 +179,9 @@ class _Run:
         """Run one epoch; return which jobs have ended."""
         cores, epoch_s = milli / MILLI, self._system.epoch_s
         speed = cores / (self._work[active] + self._fixed[active] * cores)
-        before = self._done[active]
-        after = np.minimum(before + speed * epoch_s, ITERATIONS)
-        after = np.where(after > ITERATIONS - 1e-9, ITERATIONS, after)
+        before, steps = self._done[active], self._steps[active]
+        after = np.minimum(before + speed * epoch_s, steps)
+        after = np.where(after > steps - 1e-9, steps, after)
         safe = np.where(speed > 0.0, speed, 1.0)
         for part, marks in self._marks.items():
             mark = marks[active]
@@ -179,7 +193,7 @@ class _Run:
         self._loss_s[active] += under + stood
         self._done[active] = after
         self._report(active, before.astype(np.int64), after.astype(np.int64), cores)
-        return after >= ITERATIONS
+        return after >= steps
 
     def _lost(self, active: Ints, done: Floats) -> Floats:
         """Return the integral of the loss over iterations, from the start."""
@@ -190,7 +204,7 @@ class _Run:
         self._forecasts.ran(self._rows[active], cores * self._system.epoch_s)
         for place in np.flatnonzero(after > before):
             at, row = int(active[place]), int(self._rows[active[place]])
-            if after[place] >= ITERATIONS:
+            if after[place] >= self._steps[at]:
                 self._forecasts.forget(row)
             else:
                 first = int(before[place]) + 1

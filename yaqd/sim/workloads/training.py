@@ -6,21 +6,26 @@ machines of 32 cores. What the paper leaves open is fixed here: work is lognorma
 
 import json
 from importlib.resources import files
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from yaqd.model.values import value
 from yaqd.policies.curves.drops import CLASSES
+from yaqd.policies.curves.losses import LOSS_MAX
+from yaqd.policies.curves.samples import Floats
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.numbers import lognormal
 
-#: a job counts as converged where it is after so many iterations
+#: a job counts as converged where it is after so many iterations; one with fewer losses has as many as were recorded
 ITERATIONS: Final = 100
 _SHIPPED: Final = "curves/nine.json"
-_CURVES_MAX: Final = 10_000
-_LOSSES_MAX: Final = 100_000
+CURVES_MAX: Final = 10_000
+LOSSES_MAX: Final = 100_000
+#: fewer say nothing of a course
+LOSSES_MIN: Final = 10
+#: characters of a name, and of a complaint
+_SAID_MAX: Final = 200
 
 
 @value()
@@ -32,11 +37,25 @@ class LossCurve:
     kind: int
     config: str
     losses: tuple[float, ...]
+    #: the job's quality is that of its best model so far, not of its last one
+    keeps_best: bool = False
+
+    @property
+    def iterations(self) -> int:
+        """Return how many the job runs."""
+        return min(len(self.losses) - 1, ITERATIONS)
+
+    @property
+    def quality(self) -> Floats:
+        """Return the loss that counts, before and after each iteration."""
+        losses = np.array(self.losses[: ITERATIONS + 1])
+        return np.minimum.accumulate(losses) if self.keeps_best else losses
 
     @property
     def whole_fall(self) -> float:
-        """From the first loss to that after `ITERATIONS`."""
-        return self.losses[0] - self.losses[ITERATIONS]
+        """Return what the job gains: from the first loss that counts to the last."""
+        quality = self.quality
+        return float(quality[0] - quality[-1])
 
 
 @value()
@@ -86,37 +105,36 @@ def nine() -> tuple[LossCurve, ...]:
     return parse_curves(files("yaqd.sim").joinpath(_SHIPPED).read_text(), _SHIPPED)
 
 
-def read_curves(path: Path) -> tuple[LossCurve, ...]:
-    """Return the curves of a file that `yaq ml record` wrote. Raises WorkloadError."""
-    try:
-        return parse_curves(path.read_text(), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise WorkloadError(f"{path}: {error}") from None
-
-
 def parse_curves(text: str, where: str) -> tuple[LossCurve, ...]:
     """Return curves from JSON. Raises WorkloadError where it is none, or a curve is short, flat or no numbers."""
     try:
         found = json.loads(text)["curves"]
-        curves = tuple(
-            LossCurve(
-                str(one["algorithm"]),
-                CLASSES[one.get("class", "auto")],
-                str(one.get("config", "")),
-                tuple(float(loss) for loss in one["losses"][:_LOSSES_MAX]),
-            )
-            for one in found[:_CURVES_MAX]
-        )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WorkloadError(f"{where}: no curves of loss: {error!r}") from None
+        if not isinstance(found, list) or len(found) > CURVES_MAX:
+            raise ValueError(f"curves is no list of at most {CURVES_MAX}")
+        curves = tuple(map(_curve, found))
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+        raise WorkloadError(f"{where}: no curves of loss: {repr(error)[:_SAID_MAX]}") from None
     for curve in curves:
-        if len(curve.losses) <= ITERATIONS:
-            raise WorkloadError(f"{where}: {curve.algorithm} {curve.config} has fewer than {ITERATIONS + 1} losses")
-        if not np.all(np.isfinite(curve.losses)) or curve.whole_fall <= 0.0:
-            raise WorkloadError(f"{where}: {curve.algorithm} {curve.config} does not fall in {ITERATIONS} iterations")
+        name = f"{where}: {curve.algorithm} {curve.config}"
+        if len(curve.losses) < LOSSES_MIN:
+            raise WorkloadError(f"{name} has fewer than {LOSSES_MIN} losses")
+        if not np.all(np.abs(curve.losses) <= LOSS_MAX) or curve.whole_fall <= 0.0:
+            raise WorkloadError(f"{name} does not fall in {curve.iterations} iterations")
     if not curves:
         raise WorkloadError(f"{where}: no curves")
     return curves
+
+
+def _curve(one: Any) -> LossCurve:
+    """Raises what the caller knows."""
+    name, config, losses = one["algorithm"], one.get("config", ""), one["losses"]
+    if not isinstance(name, str) or not isinstance(config, str) or max(len(name), len(config)) > _SAID_MAX:
+        raise ValueError(f"algorithm and config are no texts of at most {_SAID_MAX} characters")
+    if not isinstance(losses, list) or len(losses) > LOSSES_MAX:
+        raise ValueError(f"losses is no list of at most {LOSSES_MAX}")
+    if any(isinstance(loss, bool) or not isinstance(loss, int | float) for loss in losses):
+        raise ValueError("a loss is no number")
+    return LossCurve(name, CLASSES[one.get("class", "auto")], config, tuple(map(float, losses)))
 
 
 def draw_training(drawn: TrainingDrawn, curves: tuple[LossCurve, ...], seed: int) -> tuple[TrainingJob, ...]:
@@ -136,12 +154,12 @@ def draw_training(drawn: TrainingDrawn, curves: tuple[LossCurve, ...], seed: int
     cv = float(np.sqrt(np.expm1(drawn.sigma**2)))
     core_s = lognormal(rng, drawn.jobs, drawn.mean_core_s, cv)
     return tuple(
-        TrainingJob(
-            arrival_s=float(arrivals[at]),
-            curve=chosen[at][int(rng.integers(0, len(chosen[at])))],
-            work_s=float(core_s[at]) / ITERATIONS,
-            fixed_s=drawn.fixed_s,
-            cap=drawn.cap,
-        )
+        _job(drawn, float(arrivals[at]), float(core_s[at]), chosen[at][int(rng.integers(0, len(chosen[at])))])
         for at in range(drawn.jobs)
     )
+
+
+def _job(drawn: TrainingDrawn, arrival_s: float, core_s: float, curve: LossCurve) -> TrainingJob:
+    """Return a job; one with fewer iterations has longer ones, so that it is as much work as another."""
+    fixed_s = drawn.fixed_s * (ITERATIONS / curve.iterations)
+    return TrainingJob(arrival_s, curve, core_s / curve.iterations, fixed_s, drawn.cap)
