@@ -11,6 +11,7 @@ from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
 from yaqd.cli.shell.completing import experiments
+from yaqd.cli.simulation.curves import curve_options, with_curves
 from yaqd.cli.simulation.world import in_world, world_of, world_options
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def _parameters(system: str) -> str:
 @click.option("--quick", "is_quick", is_flag=True, help="A tenth of the nodes and jobs, one seed: does it run at all?")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Write JSON, PNG and SVG to this folder.")
+@curve_options
 @world_options
 @json_option
 def run(
@@ -132,9 +134,14 @@ def run(
 
     NAME as `yaq sim list` shows it, or `all`.
 
+    Training jobs (slaq-) follow recorded losses. With --curves they follow others: `slaq-curves` is made for them. A
+    job has as many iterations as its file has steps, up to 100, and the same work in the mean.
+
     \b
     Example:
       yaq sim run yaq-ordering --quick
+      yaq sim run slaq-paper --curves held-out --first-seed 201
+      yaq sim run slaq-curves --curves ~/DPL/data/taskset --curves mine.json
       yaq sim run yaq-utilization --seeds 3 --out /tmp/figures
       yaq sim run all --workers 2 --json > results.json
     """
@@ -142,7 +149,7 @@ def run(
     from yaqd.sim.experiments import EXPERIMENTS, quick
 
     world = world_of(options)
-    chosen = list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)]
+    chosen = with_curves(list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)], options)
     values: list[Any] = []
     for experiment in chosen:
         small = in_world(quick(experiment) if is_quick else experiment, world)

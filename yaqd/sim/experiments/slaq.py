@@ -1,13 +1,16 @@
 """SLAQ's evaluation (Zhang et al., SoCC 2017, section 4): who gets the cores of a cluster that trains models.
 
-Settings were chosen on seeds 101 to 104; what is reported runs on seeds 1 to 6.
+Settings were chosen on seeds 101 to 104; what is reported runs on seeds 1 to 6. `on_curves` makes the same experiments
+of other curves: of those that were held out, and of what users have.
 """
 
+from dataclasses import replace
 from typing import Final, Literal
 
 from yaqd.sim.experiments.model import Experiment, Measure, Plot, Row
 from yaqd.sim.experiments.training import ALGORITHMS, PredictionCase, TrainingCase
 from yaqd.sim.training import Prediction, TrainingSystem
+from yaqd.sim.workloads.curves import CurveSet
 from yaqd.sim.workloads.training import CONTENTION_4, CONTENTION_10, LIVE, PAPER, WIDE, TrainingDrawn
 
 _SEEDS: Final = 6
@@ -228,4 +231,46 @@ SMALL: Final = Experiment(
     columns=_COLUMNS,
 )
 
-SLAQ: Final = (DEFAULT, WIDE_JOBS, CONTENTION, NOISE, PREDICTION, SMALL)
+OTHER_CURVES: Final = Experiment(
+    name="slaq-curves",
+    title="160 training jobs along the losses of --curves, or of the nine",
+    source=f"{_SOURCE}, where the jobs are the nine",
+    cases=(
+        *(_case(name, PAPER, name) for name in ("fair", "finish", "slaq-total")),
+        _case("finish, perfect prediction", PAPER, "finish", "perfect"),
+        _case("slaq-total, perfect prediction", PAPER, "slaq-total", "perfect"),
+    ),
+    rows=(
+        _row("curves-t90", "time to 90 %, finish", "t90", "finish", None),
+        _row("curves-t95", "time to 95 %, finish", "t95", "finish", None),
+        _row("curves-t100", "time to the last iteration, finish", "t100", "finish", None),
+        _row("curves-loss", "integral of the loss over time, finish", "loss_s", "finish", None),
+        _row("curves-t90-slaq", "time to 90 %, slaq-total", "t90", "slaq-total", None, reported=1.82),
+        _row("curves-t95-slaq", "time to 95 %, slaq-total", "t95", "slaq-total", None, reported=1.44),
+        _row("curves-t100-slaq", "time to the last iteration, slaq-total", "t100", "slaq-total", None),
+        _row("curves-loss-slaq", "integral of the loss over time, slaq-total", "loss_s", "slaq-total", None),
+        _row("curves-t90-perfect", "time to 90 %, finish that knows the curves", "t90", "finish, perfect prediction",
+             None),
+    ),
+    plots=(Plot("course", "loss", "Mean normalized loss of the jobs there (first seed)"),),
+    seeds=_SEEDS,
+    columns=_COLUMNS,
+)  # fmt: skip
+
+SLAQ: Final = (DEFAULT, WIDE_JOBS, CONTENTION, NOISE, PREDICTION, SMALL, OTHER_CURVES)
+
+
+def on_curves(experiment: Experiment, curves: CurveSet) -> Experiment:
+    """Return the experiment with jobs along these curves, without the rows of algorithms that are not among them.
+
+    Raises ValueError where the experiment trains nothing.
+    """
+    cases = []
+    for case in experiment.cases:
+        if not isinstance(case, TrainingCase | PredictionCase):
+            raise ValueError(f"{curves.name}: {experiment.name} trains nothing; slaq-curves does")
+        cases.append(replace(case, curves=curves))
+    names = {curve.algorithm for curve in curves.curves}
+    absent = {f"{kind}_{name}" for name in ALGORITHMS if name not in names for kind in ("error", "relative")}
+    rows = tuple(row for row in experiment.rows if row.measure.metric not in absent)
+    return replace(experiment, cases=tuple(cases), rows=rows, notes=(*experiment.notes, *curves.notes))

@@ -11,6 +11,7 @@ from yaqd.policies.curves.drops import PREDICTORS
 from yaqd.policies.curves.losses import WINDOW
 from yaqd.policies.curves.samples import Floats, sample
 from yaqd.sim.training import TrainingResult, TrainingSystem, simulate_training
+from yaqd.sim.workloads.curves import CurveSet
 from yaqd.sim.workloads.training import ITERATIONS, LossCurve, TrainingDrawn, draw_training, nine
 
 #: epochs in a window of the mean loss over time
@@ -57,6 +58,8 @@ class TrainingCase:
     system: TrainingSystem
     #: read by what searches limits; there are none to search here
     limits: tuple[int, ...] = ()
+    #: None: the nine
+    curves: CurveSet | None = None
 
     @property
     def conditions(self) -> str:
@@ -66,7 +69,7 @@ class TrainingCase:
         return (
             f"{drawn.jobs} jobs, Poisson, mean gap {drawn.gap_s:g} s, {drawn.cores} cores{unit}, epoch "
             f"{system.epoch_s:g} s, {drawn.mean_core_s:g} core-s a job in the mean (sigma {drawn.sigma:g}), at most "
-            f"{drawn.cap} cores a job, {drawn.fixed_s:g} s fixed an iteration{noise}"
+            f"{drawn.cap} cores a job, {drawn.fixed_s:g} s fixed an iteration{noise}{_named(self.curves)}"
         )
 
     def smaller(self, part: int) -> "TrainingCase":
@@ -76,20 +79,22 @@ class TrainingCase:
 
 @value()
 class PredictionCase:
-    """One predictor held to the shipped curves."""
+    """One predictor held to recorded curves."""
 
     label: str
     predictor: str
     #: of what is reported, as a part of L(0) - L(100)
     noise: float = 0.0
     limits: tuple[int, ...] = ()
+    #: None: the nine
+    curves: CurveSet | None = None
 
     @property
     def conditions(self) -> str:
         noise = f", reports off by {100 * self.noise:g} %" if self.noise else ""
         return (
-            f"the shipped curves, {AHEAD} iterations ahead from iterations {PREDICTED_AT[0]}, {PREDICTED_AT[1]} .. "
-            f"{PREDICTED_AT[-1]}{noise}"
+            f"{AHEAD} iterations ahead from iterations {PREDICTED_AT[0]}, {PREDICTED_AT[1]} .. "
+            f"{PREDICTED_AT[-1]}{noise}{_named(self.curves)}"
         )
 
     def smaller(self, part: int) -> "PredictionCase":
@@ -97,15 +102,23 @@ class PredictionCase:
         return self
 
 
+def _named(curves: CurveSet | None) -> str:
+    return "" if curves is None else f", curves: {curves.name}"
+
+
 @lru_cache(maxsize=1)
-def _curves() -> tuple[LossCurve, ...]:
+def _nine() -> tuple[LossCurve, ...]:
     return nine()
+
+
+def _curves(case: TrainingCase | PredictionCase) -> tuple[LossCurve, ...]:
+    return _nine() if case.curves is None else case.curves.curves
 
 
 def run_training(case: TrainingCase, seed: int) -> tuple[dict[str, float], tuple[float, ...], tuple[float, ...]]:
     """Return the case's numbers, each job's time to 90 % in s, and the mean loss in windows of `_WINDOW` epochs."""
     drawn = case.workload
-    result = simulate_training(draw_training(drawn, _curves(), seed), drawn.cores, case.system, seed)
+    result = simulate_training(draw_training(drawn, _curves(case), seed), drawn.cores, case.system, seed)
     return _numbers(result), tuple(float(at) for at in result.t90), _windows(result.mean_losses)
 
 
@@ -128,9 +141,15 @@ def _windows(losses: Floats) -> tuple[float, ...]:
 
 
 def run_prediction(case: PredictionCase, seed: int) -> dict[str, float]:
-    """Return the errors of the case's predictor; each curve, then each algorithm counts the same."""
+    """Return the errors of the case's predictor; each curve, then each algorithm counts the same.
+
+    Curves that are too short to be predicted are left out. Raises ValueError where all are.
+    """
+    curves = tuple(curve for curve in _curves(case) if curve.iterations >= PREDICTED_AT[0] + AHEAD)
+    if not curves:
+        raise ValueError(f"no curve has the {PREDICTED_AT[0] + AHEAD} iterations that a prediction is held to")
     by_algorithm: dict[str, list[tuple[float, float]]] = {}
-    for curve, errors in zip(_curves(), curve_errors(_curves(), case, seed), strict=True):
+    for curve, errors in zip(curves, curve_errors(curves, case, seed), strict=True):
         by_algorithm.setdefault(curve.algorithm, []).append(errors)
     means = {name: np.mean(found, axis=0) for name, found in by_algorithm.items()}
     of_range, of_loss = np.mean(list(means.values()), axis=0)
@@ -142,12 +161,15 @@ def run_prediction(case: PredictionCase, seed: int) -> dict[str, float]:
 
 def curve_errors(curves: tuple[LossCurve, ...], case: PredictionCase, seed: int) -> list[tuple[float, float]]:
     """Return by curve the mean error in percent: of the whole fall, and of the loss that was predicted."""
-    losses = np.array([curve.losses[: ITERATIONS + 1] for curve in curves])
-    whole = losses[:, 0] - losses[:, -1]
+    steps = np.array([curve.iterations for curve in curves])
+    losses = np.array(
+        [np.pad(curve.losses[: ITERATIONS + 1], (0, ITERATIONS - curve.iterations), "edge") for curve in curves]
+    )
+    whole = np.array([curve.whole_fall for curve in curves])
     noise = np.random.default_rng((seed, 22)).normal(size=losses.shape)
     seen = losses + case.noise * whole[:, None] * noise
-    of_range, of_loss = [], []
-    for at in PREDICTED_AT:
+    of_range, of_loss = np.full((2, len(PREDICTED_AT), len(curves)), np.nan)
+    for place, at in enumerate(PREDICTED_AT):
         many = min(WINDOW, at + 1)
         counts = np.full(len(curves), many)
         windows, iterations = np.zeros((2, len(curves), WINDOW))
@@ -156,6 +178,7 @@ def curve_errors(curves: tuple[LossCurve, ...], case: PredictionCase, seed: int)
         ahead = np.tile(np.arange(AHEAD + 1.0), (len(curves), 1))
         drop = PREDICTORS[case.predictor](found, ahead)[:, -1] * found.scale
         off = np.abs(seen[:, at] - drop - losses[:, at + AHEAD])
-        of_range.append(100 * off / whole)
-        of_loss.append(100 * off / np.maximum(np.abs(losses[:, at + AHEAD]), 1e-300))
-    return list(zip(np.mean(of_range, axis=0).tolist(), np.mean(of_loss, axis=0).tolist(), strict=True))
+        is_there = at + AHEAD <= steps
+        of_range[place, is_there] = (100 * off / whole)[is_there]
+        of_loss[place, is_there] = (100 * off / np.maximum(np.abs(losses[:, at + AHEAD]), 1e-300))[is_there]
+    return list(zip(np.nanmean(of_range, axis=0).tolist(), np.nanmean(of_loss, axis=0).tolist(), strict=True))
