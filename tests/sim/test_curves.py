@@ -277,6 +277,7 @@ def test_the_command_simulates_a_users_curves(tmp_path: Path) -> None:
     ("words", "why"),
     [
         (("slaq-curves", "--curves", "/none.json"), "--curves /none.json: no such file or folder"),
+        (("slaq-curves", "--least-fall", "0"), "--least-fall: there are no --curves"),
         (("yaq-ordering", "--curves", "nine"), "--curves nine: yaq-ordering trains nothing; slaq-curves does"),
         (("all", "--curves", "held-out"), "--curves held-out: yaq-utilization trains nothing; slaq-curves does"),
     ],
