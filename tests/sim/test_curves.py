@@ -120,6 +120,7 @@ def test_sets_are_joined_and_named(tmp_path: Path) -> None:
         ('[{"train": {"loss": [true]}}]', "entry 0 has the loss 'True'"),
         (f'[{{"train": {{"loss": [1{"0" * 400}]}}}}]', "no curve to take"),
         ('{"curves": {"a": 1}}', "no curves of loss"),
+        ('{"curves": [{"algorithm": "a\\nb", "losses": []}]}', "no printable texts"),
         ('{"curves": [{"algorithm": "a", "losses": "123456789012"}]}', "no curves of loss"),
         (f'{{"curves": [{{"algorithm": "a", "losses": [1{"0" * 400}]}}]}}', "no curves of loss"),
         ('{"curves": [{"algorithm": "a", "losses": [3, 2]}]}', "a  has fewer than 10 losses"),

@@ -128,8 +128,9 @@ def parse_curves(text: str, where: str) -> tuple[LossCurve, ...]:
 def _curve(one: Any) -> LossCurve:
     """Raises what the caller knows."""
     name, config, losses = one["algorithm"], one.get("config", ""), one["losses"]
-    if not isinstance(name, str) or not isinstance(config, str) or max(len(name), len(config)) > _SAID_MAX:
-        raise ValueError(f"algorithm and config are no texts of at most {_SAID_MAX} characters")
+    for said in (name, config):
+        if not isinstance(said, str) or len(said) > _SAID_MAX or not said.isprintable():
+            raise ValueError(f"algorithm and config are no printable texts of at most {_SAID_MAX} characters")
     if not isinstance(losses, list) or len(losses) > LOSSES_MAX:
         raise ValueError(f"losses is no list of at most {LOSSES_MAX}")
     if any(isinstance(loss, bool) or not isinstance(loss, int | float) for loss in losses):
