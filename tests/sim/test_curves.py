@@ -242,6 +242,13 @@ def test_a_prediction_is_held_only_to_what_was_recorded() -> None:
     assert all(map(math.isfinite, errors))
 
 
+def test_an_error_is_held_to_no_loss_of_zero() -> None:
+    """As of a metric that was turned: its distance from the best comes to 0."""
+    halves = (*(0.9**k for k in range(30)), *(0.0,) * 71)
+    [(of_fall, of_loss)] = curve_errors((LossCurve("a", 0, "", halves),), PredictionCase("ours", "mixed"), 1)
+    assert of_fall <= of_loss <= 1000 * of_fall
+
+
 def test_the_shipped_sets_differ_in_every_curve() -> None:
     nine, held_out = SHIPPED["nine"](), SHIPPED["held-out"]()
     assert {curve.algorithm for curve in nine} == {curve.algorithm for curve in held_out}

@@ -19,6 +19,8 @@ _WINDOW: Final = 5
 #: iterations at which the one `AHEAD` further is predicted
 PREDICTED_AT: Final = range(10, 91, 5)
 AHEAD: Final = 10
+#: of the whole fall: an error of the loss is held to no smaller loss, as of a metric that was turned, which comes to 0
+_NO_LOSS: Final = 1e-3
 ALGORITHMS: Final = (
     "kmeans",
     "logistic",
@@ -180,5 +182,5 @@ def curve_errors(curves: tuple[LossCurve, ...], case: PredictionCase, seed: int)
         off = np.abs(seen[:, at] - drop - losses[:, at + AHEAD])
         is_there = at + AHEAD <= steps
         of_range[place, is_there] = (100 * off / whole)[is_there]
-        of_loss[place, is_there] = (100 * off / np.maximum(np.abs(losses[:, at + AHEAD]), 1e-300))[is_there]
+        of_loss[place, is_there] = (100 * off / np.maximum(np.abs(losses[:, at + AHEAD]), _NO_LOSS * whole))[is_there]
     return list(zip(np.nanmean(of_range, axis=0).tolist(), np.nanmean(of_loss, axis=0).tolist(), strict=True))
