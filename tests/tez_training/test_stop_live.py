@@ -57,8 +57,8 @@ def test_a_job_that_was_stopped_is_resumed_to_the_same_bytes(
     yaq: Yaq, write: Write, training_cluster: Configuration, name: str, text: str
 ) -> None:
     script = write(f"{name}.py", text)
-    words = ("ml", "submit", script, "--no-wait", "--json", "--max-cores=2", "--seed=7", "--iterations=40", "-D", "pause=0.3")
-    application = json.loads(yaq(*words))["application_id"]
+    words = ("ml", "submit", script, "--no-wait", "--json", "--max-cores=2")
+    application = json.loads(yaq(*words, "--seed=7", "--iterations=40", "-D", "pause=0.3"))["application_id"]
     iteration = stopped(yaq, training_cluster, application)
     assert 0 < iteration < 40
     found = shown(yaq, application)
