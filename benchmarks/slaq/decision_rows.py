@@ -91,7 +91,8 @@ class Cluster:
             units[row] += 1
             heapreplace(heap, (gain(row), row))
         theirs = worth.at(rates.done(units[:, None].astype(np.float64)))[:, 0]
-        return float(ours.gains.sum() / theirs.sum())
+        reached = worth.at(rates.done(ours.milli[:, None] / MILLI))[:, 0]
+        return float(reached.sum() / theirs.sum())
 
 
 def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:

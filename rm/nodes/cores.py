@@ -2,15 +2,19 @@
 
 Nothing of it is known or told of an application before somebody sets its cores. What a node says is its own total, so
 that an answer that was lost or repeated counts nothing twice. No node can say more than its processors could have done.
+
+The containers of the last priority, its workers, divide an application's cores. What stands before them, a driver,
+works while they wait. It may use as many beside them, as long as the application has not used more than was ordered.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rm.applications.records import Application
 from rm.cluster import Cluster
 from rm.nodes.node import RmNode
+from rm.scheduler.decisions import Allocate
 from yaqd.model import ApplicationId, NodeId
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto.training import MILLI_MAX, cpu_totals, put_apps_cores
@@ -25,6 +29,8 @@ _SILENT_MOST_S: Final = 600.0
 _DIFFER_S: Final = 2.0
 #: how long shares stay as they are while containers come and go, s
 _SHARES_S: Final = 0.25
+#: an application that has used more than its order by what it may use in this time divides it among all, s
+_OWED_S: Final = 3.0
 
 
 def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]) -> dict[NodeId, int]:
@@ -76,15 +82,27 @@ class _AtNode:
 class _Bounded:
     """One application whose cores somebody has set."""
 
-    __slots__ = ("at_nodes", "milli", "shares", "shares_at", "total_ms")
+    __slots__ = ("_owed_at", "_owed_ms", "at_nodes", "milli", "shares", "shares_at", "total_ms")
 
-    def __init__(self) -> None:
+    def __init__(self, now: float) -> None:
         self.milli: int | None = None
         self.total_ms = 0.0
+        #: what it has used beyond its orders, and by when that was counted
+        self._owed_ms, self._owed_at = 0.0, now
         self.at_nodes: dict[NodeId, _AtNode] = {}
         #: as they were computed last, and when
         self.shares: dict[NodeId, int | None] = {}
         self.shares_at: float | None = None
+
+    def settle(self, now: float, used_ms: float = 0.0) -> None:
+        """Count what it was ordered until now, and what it is said to have used."""
+        ordered_ms = max(0.0, now - self._owed_at) * (self.milli or 0)
+        self._owed_ms, self._owed_at = max(0.0, self._owed_ms - ordered_ms) + used_ms, now
+
+    @property
+    def owes(self) -> bool:
+        """Whether it has used much more than it was ordered."""
+        return self._owed_ms > _OWED_S * (self.milli or 0)
 
 
 class ApplicationCores:
@@ -105,9 +123,11 @@ class ApplicationCores:
         if app is None or app.is_over:
             self.forget(app_id)
             return False
-        bounded = self._applications.setdefault(app_id, _Bounded())
+        now = self._cluster.clock.now()
+        bounded = self._applications.setdefault(app_id, _Bounded(now))
         milli = None if milli is None else min(max(0, milli), MILLI_MAX)
         if milli != bounded.milli:
+            bounded.settle(now)
             bounded.milli, bounded.shares_at = milli, None
         return True
 
@@ -160,6 +180,7 @@ class ApplicationCores:
                 at = bounded.at_nodes[node.id] = _AtNode(node, now, age_s)
             new_ms, is_absurd = at.take(node, said_ms, now)
             bounded.total_ms += new_ms
+            bounded.settle(now, new_ms)
             if is_absurd and node.id not in self._liars:
                 self._liars.add(node.id)
                 log.warning(
@@ -184,20 +205,39 @@ class ApplicationCores:
         now = self._cluster.clock.now()
         if bounded.shares_at is None or now - bounded.shares_at >= _SHARES_S:
             bounded.shares_at = now
-            weights: dict[NodeId, int] = {}
-            for container in app.attempt.containers.values() if app.attempt is not None else ():
-                vcores = max(1, container.allocation.resource.vcores)
-                weights[container.node_id] = weights.get(container.node_id, 0) + vcores
+            bounded.settle(now)
+            running = app.attempt.containers.values() if app.attempt is not None else ()
+            mine = [one.allocation for one in running if not one.allocation.is_master]
+            last = max((one.priority for one in mine), default=0)
+            workers = [one for one in mine if one.priority == last or bounded.owes]
+            drivers = [] if bounded.owes else [one for one in mine if one.priority != last]
             if bounded.milli is None:
-                bounded.shares = dict.fromkeys(weights)
+                bounded.shares = dict.fromkeys(one.node_id for one in mine)
             else:
-                bounded.shares = dict(divide(bounded.milli, weights, self._most(weights)))
+                bounded.shares = self._divided(bounded.milli, _vcores(workers), _vcores(drivers))
         return bounded.shares
+
+    def _divided(
+        self, milli: int, workers: Mapping[NodeId, int], drivers: Mapping[NodeId, int]
+    ) -> dict[NodeId, int | None]:
+        most = self._most({**workers, **drivers})
+        shares = divide(milli, workers, most)
+        for node_id, vcores in drivers.items():
+            shares[node_id] = min(most[node_id], shares.get(node_id, 0) + min(milli, 1000 * vcores))
+        return dict(shares)
 
     def _most(self, weights: Mapping[NodeId, int]) -> dict[NodeId, int]:
         """Return what each node's processors are, in thousandths."""
         nodes = self._cluster.nodes
         return {node_id: 1000 * (node.processors if (node := nodes.get(node_id)) else 1) for node_id in weights}
+
+
+def _vcores(allocations: Iterable[Allocate]) -> dict[NodeId, int]:
+    """Return the virtual cores of containers by node, one at least."""
+    found: dict[NodeId, int] = {}
+    for one in allocations:
+        found[one.node_id] = found.get(one.node_id, 0) + max(1, one.resource.vcores)
+    return found
 
 
 def _is_aware(node: RmNode | None) -> bool:

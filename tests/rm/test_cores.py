@@ -43,11 +43,11 @@ class World:
         self.harness, self.clock, self.node, self.app_id, self.master = harness, clock, node, app_id, master
         self.cores: ApplicationCores = harness.manager.tracker.cores
 
-    async def workers(self, count: int, *nodes: FakeNode) -> list[ContainerId]:
+    async def workers(self, count: int, *nodes: FakeNode, priority: int = 1) -> list[ContainerId]:
         """Containers that run."""
         found: list[ContainerId] = []
         here = {node.id: node for node in nodes or (self.node,)}
-        response = await self.master.allocate(ask(count))
+        response = await self.master.allocate(ask(count, priority=priority))
         while True:
             for one in response.allocated_containers:
                 found.append(convert.container_id(one.id))
@@ -139,6 +139,25 @@ async def test_cores_follow_the_containers(world: World) -> None:
     world.clock.seconds += 1.0
     assert await world.told() == {world.app_id: 2000}, "no more than it has processors"
     assert await world.told(other) == {}
+
+
+async def test_a_driver_takes_no_cores_from_the_workers_unless_the_job_uses_more_than_it_has(world: World) -> None:
+    await world.workers(1)  # the driver: its priority comes first
+    world.cores.set_cores(world.app_id, 400)
+    assert world.cores.shares(world.app_id) == {world.node.id: 400}
+    other = await world.harness.node(host="127.0.0.2")
+    await register(other, processors=4)
+    await world.workers(1, other, priority=2)
+    world.clock.seconds += 1.0
+    shares = world.cores.shares(world.app_id)
+    assert shares == {world.node.id: 400, other.id: 400}, "the worker has all that was ordered, the driver as much"
+    for second in range(1, 12):
+        world.clock.seconds += 1.0
+        await world.say(800 * second)
+    shares = world.cores.shares(world.app_id)
+    assert sum(share or 0 for share in shares.values()) == 400, "it has used twice as much as it was ordered"
+    world.clock.seconds += 20.0
+    assert world.cores.shares(world.app_id) == {world.node.id: 400, other.id: 400}, "it has paid"
 
 
 async def test_a_master_alone_is_not_bound(world: World) -> None:

@@ -124,6 +124,15 @@ def test_queues_share_by_their_guarantees_and_go_by_their_own_policy() -> None:
     assert life.cores(there) == 8000, "nobody else trains"
 
 
+def test_what_a_queue_s_jobs_cannot_use_goes_to_the_other_queue_s() -> None:
+    life = Life(QualitySpec(policy="fair"), halves="yes")
+    capped, hungry = life.begin("a"), life.begin("b")
+    life.report(capped, *falling(5, 0.9), max_milli=1000)
+    life.report(hungry, *falling(5, 0.9), max_milli=9000)
+    life.epoch()
+    assert (life.cores(capped), life.cores(hungry)) == (1000, 7000)
+
+
 def test_containers_of_others_leave_less() -> None:
     life = Life()
     life.asks(life.begin(), AskRow(1, -1, "*", Resource(GB, 1), 3))
@@ -172,6 +181,30 @@ def test_least_cores_are_an_equal_share_only_where_not_all_fit(least: int, grant
         life.report(job, *falling(20, 0.9 if number == 0 else 0.1), cpu_ms_per_iteration=500.0)
     life.epoch()
     assert all(life.cores(job) >= granted for job in jobs) and sum(map(life.cores, jobs)) <= 2000
+
+
+def test_cost_is_counted_by_the_cores_that_were_ordered_meanwhile() -> None:
+    """Two core-seconds an iteration and nothing beside them, while orders go up and down and others are in the way."""
+    life = Life(QualitySpec(policy="fair"))
+    job = life.begin()
+    life.report(job, 1.0, max_milli=8000)
+    known = life.scheduler.facts.training(job.application_id)
+    assert known is not None
+    used, done = 0.0, 0.0
+    for second in range(1, 40):
+        milli = known.order.milli if known.order is not None and known.order.milli is not None else 0
+        used += milli / 1000 * (0.5 if second % 4 == 0 else 1.0)
+        if int(used / 2) > int(done):
+            done = used / 2
+            life.report(job, 1 / second, first=int(done))
+        life.used[job] = used
+        other = life.begin() if second % 7 == 0 else None
+        if other is not None:
+            life.report(other, 1.0, max_milli=8000)
+        life.epoch()
+        if other is not None:
+            life.tell(AttemptEnded(other))
+    assert known.work_s == pytest.approx(2.0, rel=0.2) and known.fixed_s < 0.1
 
 
 def test_what_a_job_did_before_its_checkpoint_cost_nothing_here() -> None:

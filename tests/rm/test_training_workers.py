@@ -6,8 +6,8 @@ import pytest
 from rm.scheduler.decisions import Preempt
 from rm.scheduler.events import ContainerEnded, QualityDue, TrainingReported
 from rm.scheduler.quality.spec import QualitySpec
-from tests.rm.rm_world import HALVES, ONE_QUEUE, SLOT, World, queues, row
-from yaqd.model import ApplicationAttemptId, ContainerId
+from tests.rm.rm_world import GB, HALVES, ONE_QUEUE, SLOT, World, queues, row
+from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.model.training import TrainingReport
 from yaqd.policies.asks.rows import AskRow
 
@@ -20,9 +20,9 @@ class Life(World):
     """Ten slots on two nodes. Jobs want as many workers as their cores allow, and hand back what is too much if asked
     to."""
 
-    def __init__(self, **lines: bool) -> None:
+    def __init__(self, policy: str = "fair", **lines: bool) -> None:
         tree = queues(HALVES if lines.get("halves") else ONE_QUEUE, **_ALL_MAY)
-        super().__init__(tree, quality=QualitySpec(policy="fair"))
+        super().__init__(tree, quality=QualitySpec(policy=policy))
         self.nodes = [self.join(host, SLOT * 5) for host in "ab"]
         self.sequence = 0
         self.stubborn: set[ApplicationAttemptId] = set()
@@ -113,6 +113,39 @@ def test_what_is_not_handed_back_in_time_is_preempted_workers_alone_the_last_one
     assert len(life.preempted) == 1 and life.workers(job) == first_ones
     life.epoch()
     assert life.containers(newcomer)
+
+
+@pytest.mark.parametrize("policy", ["fair", "finish", "slaq-total", "slaq-maxmin"])
+def test_parts_of_cores_do_not_keep_a_newcomer_out(policy: str) -> None:
+    """2.5 cores each are three workers each, and so all that there is."""
+    life = Life(policy)
+    first, second = life.trains(), life.begin(master=SLOT)
+    for _ in range(20):
+        life.epoch()
+        if life.containers(second) and life.scheduler.facts.training(second.application_id) is None:
+            life.registers(second)
+    assert len(life.containers(first)) + len(life.containers(second)) == 10
+    newcomer = life.begin(master=SLOT)
+    for _ in range(8):
+        life.epoch()
+    assert life.containers(newcomer)
+    assert life.workers(first) and life.workers(second)
+
+
+def test_who_can_never_be_made_room_for_takes_no_worker() -> None:
+    """A whole node, where each has a master or a driver that stays."""
+    life = Life()
+    job = life.trains()
+    for _ in range(4):
+        life.epoch()
+    other = life.begin(master=SLOT)
+    for _ in range(6):
+        life.epoch()
+    assert life.containers(other) and len(life.workers(job)) == 7
+    life.asks(other, row(size=Resource(5 * GB, 1), priority=3))
+    for _ in range(10):
+        life.epoch()
+        assert len(life.workers(job)) == 7
 
 
 def test_one_that_has_its_share_drives_nobody_out() -> None:

@@ -11,6 +11,8 @@ from yaqd.policies.quality.forecasts import JobSpec
 
 #: weight of the newest iterations in what one costs
 _NEW: Final = 0.3
+#: and where the part that no core shortens rises
+_SLOWLY: Final = 0.1
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
@@ -26,6 +28,8 @@ class TrainingJob:
 
     __slots__ = (
         "_at",
+        "_ordered_at",
+        "_ordered_s",
         "_timed_cpu_s",
         "_timed_iteration",
         "attempt",
@@ -43,6 +47,7 @@ class TrainingJob:
         "sequence",
         "since",
         "work_s",
+        "worker_priority",
         "worker_size",
         "workers_max",
     )
@@ -64,6 +69,8 @@ class TrainingJob:
         #: that are of use, and the size of one; None: it has had none yet
         self.workers_max = 0
         self.worker_size: Resource | None = None
+        #: of its workers' asks
+        self.worker_priority = -1
         #: since when it has more workers than its cores allow, scheduler's seconds; None: it has not
         self.over_since: float | None = None
         #: processor time that nodes have told, s
@@ -73,6 +80,8 @@ class TrainingJob:
         self.work_s, self.fixed_s = 1.0, 0.0
         #: when the cost was counted last, and up to which processor time and iteration
         self._at, self._timed_cpu_s, self._timed_iteration = now, 0.0, -1
+        #: core-seconds that were ordered since then, by this time
+        self._ordered_s, self._ordered_at = 0.0, now
         self.order: CoresOrder | None = None
         self.reason = Reason.NEW
         #: predicted normalized fall of its loss in this epoch
@@ -102,26 +111,43 @@ class TrainingJob:
             move_s=move_s if self.partitions else 0.0,
         )
 
+    def ordered(self, order: CoresOrder, now: float) -> None:
+        """Take note of an order, which counts from now on."""
+        self._count_order(now)
+        self.order = order
+
+    def _count_order(self, now: float) -> None:
+        milli = self.order.milli if self.order is not None else None
+        self._ordered_s += max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
+        self._ordered_at = now
+
     def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:
         """Take in the processor time that nodes tell by now, s.
 
-        Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new.
+        Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new. What the
+        job could not have of its order, as others were in the way, looks as if no core shortened it. So the second
+        falls at once, and rises slowly.
         """
         self.cpu_s = max(self.cpu_s, cpu_s)
+        self._count_order(now)
         if now - self.since < _TOLD_S:
-            self._at, self._timed_cpu_s, self._timed_iteration = now, self.cpu_s, self.iteration
+            self._begin(now)
             return None
         iterations, passed_s = self.iteration - self._timed_iteration, now - self._at
         used_s = self.cpu_s - self._timed_cpu_s
         if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0:
             return None
         cost_s = min(_MOST_S, max(_LEAST_S, used_s / iterations))
-        milli = self.order.milli if self.order is not None else None
-        ideal_s = cost_s * MILLI / milli if milli else 0.0
-        fixed_s = max(0.0, passed_s / iterations - ideal_s) if milli else 0.0
+        had = self._ordered_s / passed_s
+        fixed_s = max(0.0, passed_s / iterations - cost_s / had) if had > 0.0 else 0.0
         new = _NEW if self.is_timed else 1.0
         self.work_s += new * (cost_s - self.work_s)
-        self.fixed_s += new * (fixed_s - self.fixed_s)
-        self._at, self._timed_cpu_s, self._timed_iteration = now, self.cpu_s, self.iteration
+        slowly = _SLOWLY if self.is_timed and fixed_s > self.fixed_s else new
+        self.fixed_s += slowly * (fixed_s - self.fixed_s)
+        self._begin(now)
         self.is_timed = True
         return self.work_s, self.fixed_s
+
+    def _begin(self, now: float) -> None:
+        """Count from now on."""
+        self._at, self._timed_cpu_s, self._timed_iteration, self._ordered_s = now, self.cpu_s, self.iteration, 0.0

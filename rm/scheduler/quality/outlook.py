@@ -50,5 +50,5 @@ def outlooks(jobs: list[TrainingJob], policies: list[str], forecasts: Forecasts)
         if 0.0 < missing <= drops[-1]:
             ahead = float(np.interp(missing, drops, HORIZONS))
         milli = job.order.milli if job.order is not None and job.order.milli is not None else MILLI
-        iteration_s = job.fixed_s + job.work_s * MILLI / max(1, milli)
+        iteration_s = float(facts.fixed_s[at]) + float(facts.work_s[at]) * MILLI / max(1, milli)
         yield TrainingOutlook(job, policy, loss, normalized, workers, ahead * iteration_s if ahead else 0.0)

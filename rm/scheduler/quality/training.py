@@ -7,6 +7,7 @@ where no node has told anything.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,15 +17,18 @@ from rm.scheduler.events import QualityChanged, QualityDue, TrainingReported
 from rm.scheduler.quality.job import TrainingJob
 from rm.scheduler.quality.outlook import TrainingOutlook, outlooks
 from rm.scheduler.quality.spec import QualitySpec
-from rm.scheduler.quality.workers import overdue, room_for_workers
+from rm.scheduler.quality.workers import WorkerRoom, fitted, overdue
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.records import QueueView
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.model.training import CoresOrder
-from yaqd.policies.quality.facts import MILLI, Division, Reason, TrainingJobs, bounded
+from yaqd.policies.quality.facts import MILLI, Division, Reason, Shares, TrainingJobs, bounded
 from yaqd.policies.quality.forecasts import Forecasts
+from yaqd.policies.quality.levels import level
 from yaqd.policies.quality.policies import QUALITY
 
+#: of a queue that is guaranteed nothing
+_LEAST_GUARANTEE: Final = 1e-6
 #: a job that has used so many core-seconds and reported no loss gets an equal share, and no more
 _SILENT_S: Final = 30.0
 
@@ -38,6 +42,7 @@ class Training:
         self._forecasts = Forecasts()
         self._jobs: dict[ApplicationAttemptId, TrainingJob] = {}
         self._orders = 0
+        self._room = WorkerRoom(view)
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
         return {TrainingReported: self._reported, QualityDue: self._due, QualityChanged: self._changed}
@@ -76,7 +81,7 @@ class Training:
             self._forecasts.report(job.row, float(report.first_iteration), report.losses)
             job.iteration = max(job.iteration, report.first_iteration + len(report.losses) - 1)
         if job.order is None:  # its first iteration waits for an order
-            yield from self._divide(attempt.app.leaf)
+            yield from self._divide(attempt.app.leaf, now)
 
     def _due(self, event: QualityDue, now: float) -> Iterator[Outcome]:
         if self.spec is None or not self._jobs:
@@ -90,7 +95,7 @@ class Training:
                 if timed is not None:
                     self._forecasts.timed(job.row, *timed)
         for leaf in {job.attempt.app.leaf.path: job.attempt.app.leaf for job in self._jobs.values()}.values():
-            yield from self._divide(leaf)
+            yield from self._divide(leaf, now)
         for job in self._jobs.values():
             yield from overdue(self._view, job, self.spec.hand_back_s, now)
 
@@ -113,22 +118,39 @@ class Training:
 
     # ---- dividing
 
-    def _divide(self, leaf: QueueView) -> Iterator[CoresTargeted]:
+    def _divide(self, leaf: QueueView, now: float) -> Iterator[CoresTargeted]:
         spec = self.spec
         jobs = [job for job in self._jobs.values() if job.attempt.app.leaf is leaf]
         if spec is None or not jobs:
             return
         self._forecasts.refit()
         rows = np.array([job.row for job in jobs], dtype=np.int64)
-        division = Division(self._milli_with_room(leaf, jobs), spec.unit, spec.epoch_s)
-        facts = _within(self._forecasts.jobs(rows), division, jobs)
-        shares = bounded(QUALITY[self._policy(leaf)](facts, division), facts, division)
+        division = Division(self._milli(leaf), spec.unit, spec.epoch_s)
+        shares = self._shares(leaf, jobs, _within(self._forecasts.jobs(rows), division, jobs), division, now)
         self._forecasts.given(rows, shares.milli)
         for job, milli, gain, reason in zip(jobs, shares.milli, shares.gains, shares.reasons, strict=True):
             job.gain, job.reason = float(gain), _reason(int(reason))
             if job.order is None or job.order.milli != milli:
-                job.order = self._order(int(milli), job.reason)
-                yield CoresTargeted(job.attempt.id, job.order, job.gain)
+                order = self._order(int(milli), job.reason)
+                job.ordered(order, now)
+                yield CoresTargeted(job.attempt.id, order, job.gain)
+
+    def _shares(
+        self, leaf: QueueView, jobs: list[TrainingJob], facts: TrainingJobs, division: Division, now: float
+    ) -> Shares:
+        """Return what the policy gives; where not all workers have room, what it gives with as many as have."""
+        policy = QUALITY[self._policy(leaf)]
+        workers = self._room.of(leaf, jobs, now)
+        if workers is not None:
+            programs = sum(int(cap) for job, cap in zip(jobs, facts.cap, strict=True) if not job.partitions)
+            division = replace(division, milli=min(division.milli, MILLI * workers + programs))
+        shares = bounded(policy(facts, division), facts, division)
+        most = None if workers is None else fitted(jobs, shares.milli.tolist(), workers)
+        if most is None:
+            return shares
+        caps = np.minimum(facts.cap, most)
+        facts = replace(facts, cap=caps, floor=np.minimum(facts.floor, caps))
+        return bounded(policy(facts, division), facts, division)
 
     def _policy(self, leaf: QueueView) -> str:
         spec = self.spec or QualitySpec()
@@ -138,29 +160,32 @@ class Training:
         self._orders += 1
         return CoresOrder(self._orders, milli, int(reason))
 
-    def _milli_with_room(self, leaf: QueueView, jobs: list[TrainingJob]) -> int:
-        """Return what is divided, which is no more than workers have room for."""
-        milli, workers = self._milli(leaf), room_for_workers(self._view, leaf, jobs)
-        if workers is None:
-            return milli
-        programs = sum(job.order.milli or 0 for job in jobs if not job.partitions and job.order is not None)
-        return min(milli, MILLI * workers + programs)
-
     def _milli(self, leaf: QueueView) -> int:
         """Return the thousandths of a core that this leaf queue's training jobs divide.
 
-        Queues with training jobs share what there is by their guarantees.
+        Queues with training jobs share what there is by their guarantees, and what one cannot use goes to the others.
         """
         view = self._view
-        apps = {job.attempt.app.id: job.attempt.app for job in self._jobs.values()}
-        leaves = {app.leaf.path: app.leaf for app in apps.values()}
-        milli = self.spec.milli if self.spec is not None else None
-        if milli is None:
-            others = view.root.used_cores - sum(app.used_cores for app in apps.values())
-            milli = MILLI * max(0, view.nodes.total.vcores - max(0, others))
-        guaranteed = sum(one.spec.absolute_capacity for one in leaves.values())
-        part = leaf.spec.absolute_capacity / guaranteed if guaranteed > 0 else 1 / len(leaves)
-        return int(milli * min(part, leaf.spec.absolute_maximum))
+        jobs = list(self._jobs.values())
+        leaves = list({job.attempt.app.leaf.path: job.attempt.app.leaf for job in jobs}.values())
+        ours = {job.attempt.app.id: job.attempt.app for job in jobs}
+        explicit = self.spec.milli if self.spec is not None else None
+        is_counted = explicit is None
+        milli = total = MILLI * view.nodes.total.vcores if explicit is None else explicit
+        if is_counted:
+            milli = max(0, total - MILLI * max(0, view.root.used_cores - sum(app.used_cores for app in ours.values())))
+        usable = []
+        for one in leaves:
+            here = [job for job in jobs if job.attempt.app.leaf is one]
+            wanted = int(self._forecasts.jobs(np.array([job.row for job in here], dtype=np.int64)).cap.sum())
+            limit = int(total * one.spec.absolute_maximum)
+            if is_counted:
+                others = one.used_cores - sum(app.used_cores for app in ours.values() if app.leaf is one)
+                limit -= MILLI * max(0, others)
+            usable.append(max(0, min(wanted, limit)))
+        guarantees = np.array([max(one.spec.absolute_capacity, _LEAST_GUARANTEE) for one in leaves])
+        parts = level(guarantees, np.zeros(len(leaves)), np.array(usable, dtype=np.float64), float(milli))
+        return int(parts[leaves.index(leaf)] + 1e-6)
 
     def validate(self) -> None:
         """Assert every invariant."""

@@ -2,7 +2,8 @@
 
 A job's cores say how many workers it may have. What it does not hand back in time is taken from it. Where room is
 short, jobs with workers divide those that there is room for, less one for each who waits with less than an equal share.
-Else the first job would keep a full cluster to its end, as its workers never end by themselves.
+Else the first job would keep a full cluster to its end, as its workers never end by themselves. Who has waited for that
+in vain, as what it asks for never fits, is no longer waited for.
 """
 
 import math
@@ -13,9 +14,12 @@ from rm.scheduler.decisions import Preempt
 from rm.scheduler.quality.job import TrainingJob
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.records import AttemptView, QueueView
-from yaqd.model import ContainerId, Resource
+from yaqd.model import ApplicationAttemptId, ContainerId, NodeId, Resource
 from yaqd.policies.quality.facts import MILLI
 
+#: how long others have fewer workers for somebody who waits, s
+_PATIENCE_S: Final = 60.0
+_NO_LIMIT: Final = 10**12
 #: containers of a job that are no workers: its master and its driver
 _OTHERS: Final = 2
 
@@ -31,40 +35,71 @@ def allowed(job: TrainingJob) -> int:
     return job.partitions if milli is None else max(1, math.ceil(milli / MILLI))
 
 
-def room_for_workers(view: ClusterView, leaf: QueueView, jobs: list[TrainingJob]) -> int | None:
-    """Return how many workers the training jobs of a leaf queue can have together; None: as many as they may."""
-    with_workers = [job for job in jobs if job.partitions]
-    sizes = [size for job in with_workers if (size := _worker_size(view, job)) is not None]
-    if not sizes:
+class WorkerRoom:
+    """How many workers there is room for."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        #: by leaf queue: since when its jobs have fewer workers for somebody, scheduler's seconds
+        self._since: dict[str, dict[ApplicationAttemptId, float]] = {}
+
+    def of(self, leaf: QueueView, jobs: list[TrainingJob], now: float) -> int | None:
+        """Return how many workers the jobs of a leaf queue can have together; None: as many as they may."""
+        view = self._view
+        with_workers = [job for job in jobs if job.partitions]
+        sizes = [size for job in with_workers if (size := _worker_size(view, job)) is not None]
+        if not sizes:
+            return None
+        waiting = self._newcomers(leaf, with_workers, now)
+        has = sum(map(held, with_workers))
+        wanted = len(waiting) + max(0, sum(job.workers_max for job in with_workers) - has)
+        largest = _largest(sizes + [shape for one in waiting for shape in one.filed_shapes])
+        room = _room(view, leaf, largest, wanted)
+        return None if room >= wanted else max(len(with_workers), has + room - len(waiting))
+
+    def _newcomers(self, leaf: QueueView, jobs: list[TrainingJob], now: float) -> list[AttemptView]:
+        """List those who wait for room that workers can make, as far as they are waited for."""
+        found = list(_who_waits(self._view, leaf, jobs))
+        before = self._since.get(leaf.path, {})
+        since = self._since[leaf.path] = {one.id: before.get(one.id, now) for one in found}
+        if not found:
+            return found
+        made = _could_be_made(self._view, jobs)
+        fits = self._view.calculator.fits
+        waiting = []
+        for attempt in found:
+            ways = (
+                fits(shape, Resource(node.free_mb, node.free_cores, node.free_extras) + workers)
+                for node_id, workers in made.items()
+                if (node := self._view.nodes.get(node_id)) is not None and attempt.accepts(node)
+                for shape in attempt.filed_shapes
+            )
+            if now - since[attempt.id] < _PATIENCE_S and any(ways):
+                waiting.append(attempt)
+        return waiting
+
+
+def fitted(jobs: list[TrainingJob], milli: list[int], workers: int) -> list[int] | None:
+    """Return the most milli of each job so that all their workers fit; None where they do anyway.
+
+    Whose last worker would have the least to do goes without it first, of equal ones who has most. Each keeps one.
+    """
+    wanted = [max(1, -(-one // MILLI)) if job.partitions else 0 for job, one in zip(jobs, milli, strict=True)]
+    over = sum(wanted) - workers
+    if over <= 0:
         return None
-    waiting = list(_newcomers(view, leaf, with_workers))
-    has = sum(map(held, with_workers))
-    wanted = len(waiting) + max(0, sum(job.workers_max for job in with_workers) - has)
-    room = _room(view, leaf, _largest(sizes + [shape for one in waiting for shape in one.filed_shapes]), wanted)
-    return None if room >= wanted else max(len(with_workers), has + room - len(waiting))
+    most = [MILLI * one for one in wanted]
+    for _ in range(over):
+        givers = [at for at, one in enumerate(wanted) if one > 1]
+        if not givers:
+            break
+        giver = min(givers, key=lambda at: (min(milli[at], most[at]) - MILLI * (wanted[at] - 1), -wanted[at]))
+        wanted[giver] -= 1
+        most[giver] = MILLI * wanted[giver]
+    return [most[at] if job.partitions else _NO_LIMIT for at, job in enumerate(jobs)]
 
 
-def _largest(sizes: list[Resource]) -> Resource:
-    return Resource(max(one.memory_mb for one in sizes), max(one.vcores for one in sizes))
-
-
-def _worker_size(view: ClusterView, job: TrainingJob) -> Resource | None:
-    """Return the size of a job's workers, before it has any that of what it asks for; None: nothing."""
-    if job.worker_size is None and held(job):
-        job.worker_size = view.containers[_of(view, job)[0]].resource
-    if job.worker_size is None and job.attempt.filed_shapes:
-        return _largest(job.attempt.filed_shapes)
-    return job.worker_size
-
-
-def _of(view: ClusterView, job: TrainingJob) -> list[ContainerId]:
-    """Return the job's containers but its master, workers first, and of these the last ones."""
-    app = job.attempt.app
-    mine = [(one.priority, id_) for id_, one in view.containers.items() if one.application is app and not one.is_master]
-    return [id_ for _, id_ in sorted(mine, reverse=True)]
-
-
-def _newcomers(view: ClusterView, leaf: QueueView, jobs: list[TrainingJob]) -> Iterator[AttemptView]:
+def _who_waits(view: ClusterView, leaf: QueueView, jobs: list[TrainingJob]) -> Iterator[AttemptView]:
     """Yield those who wait for room that jobs of this leaf queue owe them: in it, who hold less than an equal share;
     elsewhere, where their queue holds less than its guarantee and this one more."""
     share, total = view.calculator.share, view.nodes.total
@@ -80,6 +115,37 @@ def _newcomers(view: ClusterView, leaf: QueueView, jobs: list[TrainingJob]) -> I
         for attempt in queue.attempts.values():
             if attempt.filed_shapes and attempt.id not in have_workers and share(attempt.app.used, total) < equal:
                 yield attempt
+
+
+def _could_be_made(view: ClusterView, jobs: list[TrainingJob]) -> dict[NodeId, Resource]:
+    """Return by node what the jobs' workers hold there."""
+    least = {job.attempt.app: job.worker_priority for job in jobs}
+    made: dict[NodeId, Resource] = {}
+    for one in view.containers.values():
+        if not one.is_master and one.priority == least.get(one.application):
+            made[one.node_id] = made.get(one.node_id, Resource()) + one.resource
+    return made
+
+
+def _largest(sizes: list[Resource]) -> Resource:
+    return Resource(max(one.memory_mb for one in sizes), max(one.vcores for one in sizes))
+
+
+def _worker_size(view: ClusterView, job: TrainingJob) -> Resource | None:
+    """Return the size of a job's workers, before it has any that of what it asks for; None: nothing."""
+    if job.worker_size is None and held(job):
+        worker = view.containers[_of(view, job)[0]]
+        job.worker_size, job.worker_priority = worker.resource, worker.priority
+    if job.worker_size is None and job.attempt.filed_shapes:
+        return _largest(job.attempt.filed_shapes)
+    return job.worker_size
+
+
+def _of(view: ClusterView, job: TrainingJob) -> list[ContainerId]:
+    """Return the job's containers but its master, workers first, and of these the last ones."""
+    app = job.attempt.app
+    mine = [(one.priority, id_) for id_, one in view.containers.items() if one.application is app and not one.is_master]
+    return [id_ for _, id_ in sorted(mine, reverse=True)]
 
 
 def _room(view: ClusterView, leaf: QueueView, shape: Resource, most: int) -> int:

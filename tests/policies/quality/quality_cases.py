@@ -35,10 +35,10 @@ def training_jobs(many: int, seed: int = 1, **changes: Any) -> TrainingJobs:
 
 
 def greedy(
-    worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, free: int, has: Ints, keeping: float
+    worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, free: int, has: Ints, gaining: float
 ) -> Ints:
-    """Return what Algorithm 1 gives: a unit at a time to the job whose worth grows most; what it `has` counts `keeping`
-    times."""
+    """Return what Algorithm 1 gives: a unit at a time to the job whose worth grows most; what it gains beyond what it
+    `has` counts `gaining` times."""
     units = base.copy()
 
     def gain(row: int) -> float:
@@ -47,7 +47,7 @@ def greedy(
         at = np.array([row, row])
         cores: Floats = np.array([units[row], units[row] + 1]) * unit
         before, after = worth.at(rates.done(cores, at), at)
-        return float(before - after) * (keeping if units[row] < has[row] else 1.0)
+        return float(before - after) * (gaining if units[row] >= has[row] else 1.0)
 
     heap = [(gain(row), row) for row in range(len(units))]
     heapify(heap)

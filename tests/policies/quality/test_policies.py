@@ -86,18 +86,22 @@ def test_where_jobs_outnumber_cores_those_with_most_to_gain_run() -> None:
 def test_a_core_moves_only_where_it_gains_more_than_the_move_costs(policy: QualityPolicy) -> None:
     """Two jobs alike, the second worth a little more: with moves that cost nothing it has a little more."""
 
-    def shares(weight: float, move_s: float) -> Shares:
+    def shares(weight: float, *move_s: float, has: tuple[int, ...] = (10, 10)) -> Shares:
         jobs = training_jobs(
             2, drops=np.repeat(training_jobs(1).drops, 2, axis=0), work_s=np.full(2, 30.0), largest=np.ones(2),
             left=np.full(2, 50.0), fallen=np.ones(2), weight=np.array([1.0, weight]),
-            current=np.full(2, 10 * MILLI), move_s=np.full(2, move_s),
+            current=np.array(has) * MILLI, move_s=np.array(move_s),
         )  # fmt: skip
         return policy(jobs, cores(20 * MILLI))
 
-    assert shares(1.15, 0.0).milli[1] > 10 * MILLI
-    kept = shares(1.15, 2.0)
-    assert kept.milli.tolist() == [10 * MILLI] * 2 and kept.reasons.tolist() == [Reason.KEPT] * 2
-    assert shares(2.0, 2.0).milli[1] > 10 * MILLI, "worth the move"
+    free = shares(1.15, 0.0, 0.0)
+    assert free.milli[1] > 10 * MILLI and Reason.KEPT not in free.reasons
+    kept = shares(1.15, 2.0, 2.0)
+    assert kept.milli.tolist() == [10 * MILLI] * 2 and kept.reasons.tolist() == [Reason.GAIN, Reason.KEPT]
+    assert shares(1.15, 2.0, 0.0).milli.tolist() == free.milli.tolist(), "who gains it pays for the move"
+    assert shares(2.0, 2.0, 2.0).milli[1] > 10 * MILLI, "worth the move"
+    best = tuple(int(milli) // MILLI for milli in free.milli)
+    assert Reason.KEPT not in shares(1.15, 2.0, 2.0, has=best).reasons, "nobody would have more of it for nothing"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "slaq-maxmin"])
@@ -121,7 +125,19 @@ def test_equal_shares_leave_what_a_cap_forbids_to_the_others() -> None:
 
 def test_the_paper_s_total_is_above_the_equal_shares_() -> None:
     jobs, division = training_jobs(50), cores(640 * MILLI)
-    assert slaq_total(jobs, division).gains.sum() > 1.2 * fair(jobs, division).gains.sum()
+    worth, rates = worth_of(jobs, jobs.largest), rates_of(jobs, 1.0)
+
+    def total(shares: Shares) -> float:
+        return float(worth.at(rates.done(shares.milli[:, None] / MILLI)).sum())
+
+    assert total(slaq_total(jobs, division)) > 1.2 * total(fair(jobs, division))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_gain_is_a_part_of_the_whole_fall(name: str) -> None:
+    jobs, heavy = training_jobs(20), training_jobs(20, weight=np.full(20, 50.0))
+    for shares in (QUALITY[name](jobs, cores(900 * MILLI)), QUALITY[name](heavy, cores(900 * MILLI))):
+        assert 0.0 < shares.gains.max() <= 1.0
 
 
 def test_a_job_that_has_converged_gets_the_floor() -> None:

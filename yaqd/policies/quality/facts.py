@@ -88,7 +88,7 @@ class Shares:
 
     #: thousandths of a core
     milli: Ints
-    #: predicted normalized fall of its loss in the epoch with these
+    #: predicted fall of its loss in the epoch with these, as a part of its whole predicted fall
     gains: Floats
     #: values of `Reason`
     reasons: Ints

@@ -28,16 +28,15 @@ class Greedy:
     """Jobs with their worths, and units of `unit` cores."""
 
     def __init__(
-        self, worth: Worth, rates: IterationRates, unit: float, has: Ints | None = None, keeping: Floats | None = None
+        self, worth: Worth, rates: IterationRates, unit: float, has: Ints | None = None, gaining: Floats | None = None
     ) -> None:
-        """`has`: units that a job has now; each counts `keeping` times its worth, from 1, and so goes to another job
-        only where it is worth that much more."""
+        """`has`: units that a job has now; what it gains beyond them counts `gaining` times its worth, at most 1."""
         self._worth = worth
         self._rates = rates
         self._unit = unit
         jobs = len(rates.work_s)
         self._has = np.zeros(jobs, dtype=np.int64) if has is None else has
-        self._keeping = np.ones(jobs) if keeping is None else keeping
+        self._gaining = np.ones(jobs) if gaining is None else gaining
 
     def gains(self, units: Ints) -> Floats:
         """Return what each job's units are worth in the epoch."""
@@ -60,11 +59,11 @@ class Greedy:
         more = np.arange(widest + 1)
         found = self._worth.at(self._rates.done(np.asarray((base[:, None] + more) * self._unit, dtype=np.float64)))
         worths = np.where(more[1:] <= room[:, None], np.diff(found, axis=1), 0.0)
-        worths = np.where(base[:, None] + more[1:] <= self._has[:, None], worths * self._keeping[:, None], worths)
+        worths = np.where(base[:, None] + more[1:] > self._has[:, None], worths * self._gaining[:, None], worths)
         return base + _largest(worths.ravel(), np.repeat(np.arange(len(base)), widest), len(base), free)
 
     def _by_price(self, base: Ints, caps: Ints, free: int) -> Ints:
-        price = _Price(self._worth, self._rates, self._unit, base, caps, self._has, self._keeping)
+        price = _Price(self._worth, self._rates, self._unit, base, caps, self._has, self._gaining)
         dear, cheap = price.around(free)
         low, high = price.bought(dear), np.minimum(price.bought(cheap) + 1, caps)
         wider = _WIDER
@@ -80,7 +79,7 @@ class Greedy:
         rows = np.repeat(np.arange(len(base)), near)
         before = low[rows] + np.arange(many) - np.repeat(np.cumsum(near) - near, near)
         worths = self._at(before + 1, rows) - self._at(before, rows)
-        worths = np.where(before < self._has[rows], worths * self._keeping[rows], worths)
+        worths = np.where(before >= self._has[rows], worths * self._gaining[rows], worths)
         return low + _largest(worths, rows, len(base), free - int((low - base).sum()))
 
     def _at(self, units: Ints, rows: Ints) -> Floats:
@@ -100,11 +99,11 @@ class _Price:
     """What each job buys at a price of a core: as many as are worth more at the margin."""
 
     def __init__(
-        self, worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, has: Ints, keeping: Floats
+        self, worth: Worth, rates: IterationRates, unit: float, base: Ints, caps: Ints, has: Ints, gaining: Floats
     ) -> None:
         self._rates, self._unit, self._base, self._caps = rates, unit, base, caps
-        self._has, self._keeping = has, keeping
-        self._keeps = bool((keeping[has > base] > 1.0).any())
+        self._has, self._gaining = has, gaining
+        self._counts_moves = bool((gaining < 1.0).any())
         self._ahead = worth.ahead
         wide = np.diff(worth.ahead, axis=1)
         self._slopes = np.where(wide > 0.0, np.diff(worth.worth, axis=1) / np.where(wide > 0.0, wide, 1.0), 0.0)
@@ -118,9 +117,8 @@ class _Price:
     def bought(self, price: float) -> Ints:
         """Return units by job, at least the base and at most the cap."""
         units = self._bought(np.full(len(self._base), price))
-        if self._keeps:
-            kept = np.minimum(self._bought(price / self._keeping), self._has)
-            units = np.maximum(units, kept)
+        if self._counts_moves:
+            units = np.maximum(self._bought(price / self._gaining), np.minimum(units, self._has))
         return np.clip(units, self._base, self._caps)
 
     def _bought(self, price: Floats) -> Ints:
@@ -139,8 +137,7 @@ class _Price:
 
     def around(self, free: int) -> tuple[float, float]:
         """Return two near prices: at the first at most `free` units are bought, at the second as many or more."""
-        dear = float(self._margins.max(initial=_TINY)) * 2.0 * float(self._keeping.max(initial=1.0))
-        cheap = _TINY * 1e-3
+        dear, cheap = float(self._margins.max(initial=_TINY)) * 2.0, _TINY * 1e-3
         wanted = int(self._base.sum()) + free
         few, many = int(self._base.sum()), int(self.bought(cheap).sum())
         for _ in range(_STEPS):

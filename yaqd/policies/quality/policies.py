@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from yaqd.policies.curves.drops import drops_at
-from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.curves.samples import Bools, Floats, Ints
 from yaqd.policies.quality.facts import MILLI, Division, Reason, Shares, TrainingJobs
 from yaqd.policies.quality.greedy import Greedy
 from yaqd.policies.quality.levels import admitted, in_units, level
@@ -54,7 +54,7 @@ def srpt(jobs: TrainingJobs, division: Division) -> Shares:
     free = division.units - int(floors.sum())
     units = floors.copy()
     units[order] += np.clip(free - (np.cumsum(room) - room), 0, room)
-    return _shares(jobs, division, units, _plain(jobs), Reason.SHORTEST)
+    return _shares(jobs, division, units, Reason.SHORTEST)
 
 
 def slaq_total(jobs: TrainingJobs, division: Division) -> Shares:
@@ -98,7 +98,7 @@ def slaq_maxmin(jobs: TrainingJobs, division: Division) -> Shares:
     first = first[units[first] < caps[first]][: division.units - int(units.sum())]
     units[first] += 1
     units = greedy.fill(units, caps, division.units - int(units.sum()))
-    return _shares(jobs, division, units, worth, Reason.GAIN)
+    return _shares(jobs, division, units, Reason.GAIN)
 
 
 def whole_falls(jobs: TrainingJobs) -> Floats:
@@ -131,15 +131,29 @@ def _limits(jobs: TrainingJobs, division: Division, order: Ints) -> tuple[Ints, 
 
 def _filled(jobs: TrainingJobs, division: Division, worth: Worth) -> Shares:
     rates = rates_of(jobs, division.epoch_s)
-    keeping = 1.0 + jobs.move_s / (STAY_EPOCHS * division.epoch_s)
-    greedy = Greedy(worth, rates, division.unit / MILLI, jobs.current // division.unit, keeping)
+    # up to a whole core a job with workers has its worker already
+    has = -(-jobs.current // MILLI) * MILLI // division.unit
+    gaining = 1.0 / (1.0 + jobs.move_s / (STAY_EPOCHS * division.epoch_s))
+    greedy = Greedy(worth, rates, division.unit / MILLI, has, gaining)
     floors = np.minimum(-(-jobs.floor // division.unit), np.minimum(jobs.cap // division.unit, division.units))
     order = np.zeros(0, dtype=np.int64)
     if int(floors.sum()) > division.units:
         order = np.argsort(-greedy.gains(floors) / np.maximum(floors, 1), kind="stable")
     floors, caps = _limits(jobs, division, order)
     units = greedy.fill(floors, caps, division.units - int(floors.sum()))
-    return _shares(jobs, division, units, worth, Reason.GAIN, rates)
+    shares = _shares(jobs, division, units, Reason.GAIN, rates)
+    shares.reasons[_would_move(jobs, greedy, units, floors, caps) & (shares.milli == jobs.current)] = Reason.KEPT
+    return shares
+
+
+def _would_move(jobs: TrainingJobs, greedy: Greedy, units: Ints, floors: Ints, caps: Ints) -> Bools:
+    """Return which jobs would gain more with the next unit than somebody does with the last, if moves cost nothing."""
+    free = units > floors
+    if not (jobs.move_s > 0.0).any() or not free.any():
+        return np.zeros(len(jobs), dtype=bool)
+    gains = greedy.gains(units)
+    least = float((gains - greedy.gains(np.maximum(units - 1, 0)))[free].min())
+    return (jobs.move_s > 0.0) & free & (units < caps) & (greedy.gains(units + 1) - gains > least * (1.0 + 1e-6))
 
 
 def _by_level(
@@ -150,20 +164,20 @@ def _by_level(
     if int(floors.sum()) > division.units:
         floors = np.zeros(len(jobs), dtype=np.int64)
     exact = level(speeds, floors.astype(np.float64), caps.astype(np.float64), float(division.units), starts)
-    return _shares(jobs, division, in_units(exact, caps, division.units), _plain(jobs), why)
+    return _shares(jobs, division, in_units(exact, caps, division.units), why)
 
 
 def _shares(
-    jobs: TrainingJobs, division: Division, units: Ints, worth: Worth, why: Reason, rates: IterationRates | None = None
+    jobs: TrainingJobs, division: Division, units: Ints, why: Reason, rates: IterationRates | None = None
 ) -> Shares:
     rates = rates or rates_of(jobs, division.epoch_s)
     milli = units * division.unit
-    gains = worth.at(rates.done(milli[:, None] / MILLI))[:, 0]
+    fall = worth_of(replace(jobs, weight=np.ones(len(jobs))), whole_falls(jobs))
+    gains = fall.at(rates.done(milli[:, None] / MILLI))[:, 0]
     reasons = np.full(len(jobs), int(why))
     if why is not Reason.SHARE:
         reasons[milli <= jobs.floor] = Reason.FLOOR
     if why is Reason.GAIN:
-        reasons[(jobs.move_s > 0.0) & (milli == jobs.current) & (milli > jobs.floor)] = Reason.KEPT
         reasons[~jobs.is_known & (milli > jobs.floor)] = Reason.NEW
     reasons[milli >= jobs.cap] = Reason.CAP
     reasons[(milli == 0) & (jobs.cap > 0)] = Reason.OUTNUMBERED
