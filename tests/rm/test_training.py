@@ -207,6 +207,27 @@ def test_cost_is_counted_by_the_cores_that_were_ordered_meanwhile() -> None:
     assert known.work_s == pytest.approx(2.0, rel=0.2) and known.fixed_s < 0.1
 
 
+@pytest.mark.parametrize("policy", ["finish", "slaq-total"])
+def test_a_program_of_one_thread_keeps_no_cores_that_others_could_use(policy: str) -> None:
+    """Alike but for their threads: each iteration is two core-seconds."""
+    life = Life(QualitySpec(policy=policy))
+    narrow, wide = life.begin(), life.begin()
+    used, done = dict.fromkeys((narrow, wide), 0.0), dict.fromkeys((narrow, wide), 0)
+    for job in used:
+        life.report(job, 1.0, max_milli=8000, iterations_expected=400)
+    held = []
+    for _ in range(60):
+        for job, threads in ((narrow, 1.0), (wide, 8.0)):
+            used[job] += min(threads, life.cores(job) / 1000)
+            for iteration in range(done[job] + 1, int(used[job] / 2) + 1):
+                life.report(job, 0.98**iteration, first=iteration)
+                done[job] = iteration
+            life.used[job] = used[job]
+        life.epoch()
+        held.append(life.cores(narrow))
+    assert max(held[25:]) <= 1500 and life.cores(wide) >= 6500
+
+
 def test_what_a_job_did_before_its_checkpoint_cost_nothing_here() -> None:
     life = Life()
     job = life.begin()

@@ -16,6 +16,12 @@ _SLOWLY: Final = 0.1
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
+#: what a job uses is looked at over this time, s, as nodes tell of it in lumps, cores of one second or so
+_LOOK_S: Final = 5.0
+_LUMPS: Final = 0.3
+#: who uses less than this part of its order leaves some unused; what was seen holds so long, s
+_SPARES: Final = 0.7
+_SEEN_S: Final = 60.0
 #: by then a job that goes on from a checkpoint has told what it had done before, s: that cost nothing here
 _TOLD_S: Final = 3.0
 #: bounds of what a job says of itself
@@ -28,10 +34,16 @@ class TrainingJob:
 
     __slots__ = (
         "_at",
+        "_looked_at",
+        "_looked_cpu_s",
+        "_looked_iteration",
+        "_looked_ordered_s",
+        "_ordered_all_s",
         "_ordered_at",
         "_ordered_s",
         "_timed_cpu_s",
         "_timed_iteration",
+        "_usable_until",
         "attempt",
         "cpu_s",
         "fixed_s",
@@ -46,6 +58,7 @@ class TrainingJob:
         "row",
         "sequence",
         "since",
+        "usable",
         "work_s",
         "worker_priority",
         "worker_size",
@@ -82,6 +95,12 @@ class TrainingJob:
         self._at, self._timed_cpu_s, self._timed_iteration = now, 0.0, -1
         #: core-seconds that were ordered since then, by this time
         self._ordered_s, self._ordered_at = 0.0, now
+        #: since the job came; and when was looked last at what it uses, with both counts then
+        self._ordered_all_s = 0.0
+        self._looked_at, self._looked_cpu_s, self._looked_ordered_s = now, 0.0, 0.0
+        self._looked_iteration = 0
+        #: thousandths of a core that it was seen to use at most, and until when that is believed
+        self.usable, self._usable_until = _CAP_MAX, now
         self.order: CoresOrder | None = None
         self.reason = Reason.NEW
         #: predicted normalized fall of its loss in this epoch
@@ -118,7 +137,9 @@ class TrainingJob:
 
     def _count_order(self, now: float) -> None:
         milli = self.order.milli if self.order is not None else None
-        self._ordered_s += max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
+        more_s = max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
+        self._ordered_s += more_s
+        self._ordered_all_s += more_s
         self._ordered_at = now
 
     def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:
@@ -138,7 +159,7 @@ class TrainingJob:
         if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0:
             return None
         cost_s = min(_MOST_S, max(_LEAST_S, used_s / iterations))
-        had = self._ordered_s / passed_s
+        had = min(self._ordered_s / passed_s, self.usable / MILLI)
         fixed_s = max(0.0, passed_s / iterations - cost_s / had) if had > 0.0 else 0.0
         new = _NEW if self.is_timed else 1.0
         self.work_s += new * (cost_s - self.work_s)
@@ -147,6 +168,25 @@ class TrainingJob:
         self._begin(now)
         self.is_timed = True
         return self.work_s, self.fixed_s
+
+    def used(self, now: float) -> int:
+        """Return the thousandths of a core that a program is seen to use at most, whole cores, at least one.
+
+        It has none to spare unless it left much of its order unused over some iterations. What it was seen to use then
+        holds for a minute, as more cannot be seen while it has no more.
+        """
+        passed_s = now - self._looked_at
+        if self.partitions or passed_s < _LOOK_S or self.iteration <= self._looked_iteration:
+            return self.usable
+        self._looked_iteration = self.iteration
+        ordered = (self._ordered_all_s - self._looked_ordered_s) / passed_s
+        used = max(0.0, self.cpu_s - self._looked_cpu_s) / passed_s
+        self._looked_at, self._looked_cpu_s, self._looked_ordered_s = now, self.cpu_s, self._ordered_all_s
+        if now - self.since >= _LOOK_S + _TOLD_S and used < _SPARES * ordered and ordered > 1.0:
+            self.usable, self._usable_until = MILLI * max(1, math.ceil(used - _LUMPS)), now + _SEEN_S
+        elif now >= self._usable_until:
+            self.usable = _CAP_MAX
+        return self.usable
 
     def _begin(self, now: float) -> None:
         """Count from now on."""

@@ -94,6 +94,7 @@ class Training:
                 timed = job.timed(cpu_s, now)
                 if timed is not None:
                     self._forecasts.timed(job.row, *timed)
+                self._forecasts.uses(job.row, job.used(now))
         for leaf in {job.attempt.app.leaf.path: job.attempt.app.leaf for job in self._jobs.values()}.values():
             yield from self._divide(leaf, now)
         for job in self._jobs.values():

@@ -30,6 +30,7 @@ def training_jobs(many: int, seed: int = 1, **changes: Any) -> TrainingJobs:
         "is_known": np.ones(many, dtype=bool),
         "current": np.zeros(many, dtype=np.int64),
         "move_s": np.zeros(many),
+        "usable": np.full(many, 10**9),
     }
     return TrainingJobs(**(fields | changes))
 

@@ -77,6 +77,8 @@ class TrainingJobs:
     current: Ints
     #: for how long a core that it gains computes nothing, s
     move_s: Floats
+    #: thousandths of a core that it was seen to use; more are worth nothing to it
+    usable: Ints
 
     def __len__(self) -> int:
         return len(self.weight)

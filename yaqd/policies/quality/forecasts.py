@@ -52,7 +52,7 @@ class Forecasts:
         self.windows: Final = LossWindows(window)
         self._floats: dict[str, Floats] = {name: np.zeros(0) for name in _FIELDS}
         self._ints: dict[str, Ints] = {
-            name: np.zeros(0, dtype=np.int64) for name in ("floor", "cap", "current", "kind")
+            name: np.zeros(0, dtype=np.int64) for name in ("floor", "cap", "current", "kind", "usable")
         }
         self.drops: Floats = np.zeros((0, len(HORIZONS)))
         self._stale: set[int] = set()
@@ -65,7 +65,7 @@ class Forecasts:
         values = (spec.weight, spec.work_s, spec.fixed_s, spec.iterations, 0.0, target, spec.move_s)
         for name, number in zip(_FIELDS, values, strict=True):
             self._floats[name][row] = number
-        for name, count in (("floor", spec.floor), ("cap", spec.cap), ("current", 0), ("kind", spec.kind)):
+        for name, count in _counts(spec):
             self._ints[name][row] = count
         self.drops[row] = _NEW_DROPS
         return row
@@ -99,6 +99,10 @@ class Forecasts:
         """Note what an iteration takes: core-seconds that cores share, and seconds that none shortens."""
         self._floats["work_s"][row] = work_s
         self._floats["fixed_s"][row] = fixed_s
+
+    def uses(self, row: int, milli: int) -> None:
+        """Note how many thousandths of a core a job is seen to use at most."""
+        self._ints["usable"][row] = milli
 
     def given(self, rows: Ints, milli: Ints) -> None:
         """Note what the jobs have from now on, thousandths of a core."""
@@ -159,4 +163,9 @@ class Forecasts:
             is_known=is_known,
             current=ints["current"][rows],
             move_s=floats["move_s"][rows],
+            usable=np.minimum(ints["usable"][rows], ints["cap"][rows]),
         )
+
+
+def _counts(spec: JobSpec) -> tuple[tuple[str, int], ...]:
+    return ("floor", spec.floor), ("cap", spec.cap), ("current", 0), ("kind", spec.kind), ("usable", spec.cap)

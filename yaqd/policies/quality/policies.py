@@ -10,7 +10,7 @@ from yaqd.policies.curves.drops import drops_at
 from yaqd.policies.curves.samples import Bools, Floats, Ints
 from yaqd.policies.quality.facts import MILLI, Division, Reason, Shares, TrainingJobs
 from yaqd.policies.quality.greedy import Greedy
-from yaqd.policies.quality.levels import admitted, in_units, level
+from yaqd.policies.quality.levels import admitted, in_units, level, raised
 from yaqd.policies.quality.worth import IterationRates, Worth, rates_of, worth_of
 from yaqd.policies.registry import PolicyTable, calls
 
@@ -140,7 +140,9 @@ def _filled(jobs: TrainingJobs, division: Division, worth: Worth) -> Shares:
     if int(floors.sum()) > division.units:
         order = np.argsort(-greedy.gains(floors) / np.maximum(floors, 1), kind="stable")
     floors, caps = _limits(jobs, division, order)
-    units = greedy.fill(floors, caps, division.units - int(floors.sum()))
+    used = np.clip(-(-jobs.usable // division.unit), floors, caps)
+    units = greedy.fill(floors, used, division.units - int(floors.sum()))
+    units = raised(units, caps, division.units - int(units.sum()))
     shares = _shares(jobs, division, units, Reason.GAIN, rates)
     shares.reasons[_would_move(jobs, greedy, units, floors, caps) & (shares.milli == jobs.current)] = Reason.KEPT
     return shares
