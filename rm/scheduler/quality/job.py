@@ -12,7 +12,7 @@ from yaqd.policies.quality.forecasts import JobSpec
 #: weight of the newest iterations in what one costs
 _NEW: Final = 0.3
 #: and where the part that no core shortens rises
-_SLOWLY: Final = 0.1
+_SLOWLY: Final = 0.05
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
@@ -163,8 +163,8 @@ class TrainingJob:
         fixed_s = max(0.0, passed_s / iterations - cost_s / had) if had > 0.0 else 0.0
         new = _NEW if self.is_timed else 1.0
         self.work_s += new * (cost_s - self.work_s)
-        slowly = _SLOWLY if self.is_timed and fixed_s > self.fixed_s else new
-        self.fixed_s += slowly * (fixed_s - self.fixed_s)
+        rises = self.is_timed and fixed_s > self.fixed_s
+        self.fixed_s += (_SLOWLY if rises else 1.0) * (fixed_s - self.fixed_s)
         self._begin(now)
         self.is_timed = True
         return self.work_s, self.fixed_s
