@@ -116,17 +116,19 @@ async def test_iterations_that_go_back_are_no_news(script: World) -> None:
     assert told is not None and list(told.training.losses) == [9.0, 8.0, 5.0]
 
 
-async def test_cores_are_those_that_are_ordered_within_the_jobs_bounds(tmp_path: Path) -> None:
-    world = World(tmp_path, Training(min_cores=0.5, max_cores=3, partitions=8))
+async def test_cores_are_those_that_are_ordered_also_fewer_than_the_least(tmp_path: Path) -> None:
+    world = World(tmp_path, Training(min_cores=2, max_cores=3, partitions=8))
     world.container("d")
     assert (await world.report()).cores == 3.0  # nobody orders
     world.service.registered(service.RegisterApplicationMasterResponse(yaq_understands=[TRAINING]))
-    assert world.sent[-1] == ev.VertexLimited(1, 1)
-    assert (await world.report()).cores == 1.0  # until it does
-    for sequence, milli, cores, workers in ((1, 2200, 2.2, 3), (2, 100, 0.5, 1), (3, 9000, 3.0, 3)):
+    assert world.sent[-1] == ev.VertexLimited(1, 2)
+    assert (await world.report()).cores == 2.0  # until it does
+    for sequence, milli, cores, workers in ((1, 2200, 2.2, 3), (2, 100, 0.1, 1), (3, 9000, 3.0, 3), (4, 0, 0.0, 1)):
         world.service.hear(order(sequence, milli))
         assert (await world.report()).cores == cores
         assert world.sent[-1] == ev.VertexLimited(1, workers)
+        status = await world.call(JobClientProtocol.getTrainingStatus, pb.TrainingStatusRequest(), OWNER)
+        assert (status.cores, status.workers_wanted) == (cores, workers)
     await world.service.end()
 
 

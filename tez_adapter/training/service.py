@@ -262,11 +262,11 @@ class TrainingService:
 
     def _cores(self) -> float:
         """That the job may use: as ordered, else all that it can. With a ResourceManager that orders cores, and has
-        not yet, the least."""
+        not yet, the least. An order of less than the least counts: not all jobs' least fit then."""
         terms = self._terms
         if self.reports.cores is None:
             return min(max(1.0, terms.min_cores), terms.max_cores) if self.reports.waits else terms.max_cores
-        return min(max(self.reports.cores, terms.min_cores), terms.max_cores)
+        return min(self.reports.cores, terms.max_cores)
 
     # ---- what happens
 

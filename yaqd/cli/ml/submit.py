@@ -26,7 +26,8 @@ _no_wait = click.option("--no-wait", is_flag=True, help="Print the application's
 @click.option("--target", type=FiniteFloat(), metavar="LOSS", help="End the job when its loss is there.")
 @click.option("--weight", type=FiniteFloat(min=0, min_open=True), default=1.0, show_default=True,
               help="Of its loss beside other jobs'.")  # fmt: skip
-@click.option("--min-cores", type=FiniteFloat(min=0), default=0.0, show_default=True, help="It gets no less.")
+@click.option("--min-cores", type=FiniteFloat(min=0), default=0.0, show_default=True,
+              help="It gets no less where all jobs' least fit.")  # fmt: skip
 @click.option("--max-cores", type=FiniteFloat(min=0, min_open=True), metavar="N",
               help="It gets no more [default: one for each partition; 1 for a program].")  # fmt: skip
 @click.option("--iterations", type=click.IntRange(min=1), metavar="N", help="After which the job ends.")
