@@ -39,6 +39,10 @@ def cut_the_newest(root: Path) -> Path:
     return newest
 
 
+def numbers_of_checkpoints(root: Path) -> list[int]:
+    return sorted(int(path.name.split("-")[1]) for path in root.glob("me/.training/job_1_0001/checkpoint-*"))
+
+
 def text_of(resource: JobResource) -> str:
     return Path(resource.uri.removeprefix("file://")).read_text()
 
@@ -73,6 +77,25 @@ async def test_what_is_damaged_is_passed_over_and_said(tmp_path: Path) -> None:
     saved = await again.load()
     assert saved is not None and saved.program == b"1"
     assert len(notes) == 1 and str(newest) in notes[0]
+
+
+async def test_a_job_whose_checkpoints_are_all_damaged_keeps_its_new_ones(tmp_path: Path) -> None:
+    first, _ = keeper(tmp_path, 1)
+    await first.load()
+    for iteration in (100, 110):
+        first.save(Saved(iteration, b"old"))
+        await first.written()
+        cut_the_newest(tmp_path)
+    again, notes = keeper(tmp_path, 1)
+    assert await again.load() is None and len(notes) == 2
+    for iteration in (5, 10, 15, 20):
+        again.save(Saved(iteration, b"new"))
+        await again.written()
+    again.leave(Saved(21, b"new"), curve_of(2), None)
+    assert numbers_of_checkpoints(tmp_path) == [20, 21]
+    third, notes = keeper(tmp_path, 1)
+    saved = await third.load()
+    assert saved is not None and saved.iteration == 21 and not notes
 
 
 async def test_a_checkpoint_that_is_too_large_is_said_once(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ class Keeper:
         #: there is one in the job's own folder
         self.has_own = False
         self._problem = ""
+        self._own: CheckpointFolder | None = None
 
     # ---- before
 
@@ -109,20 +110,18 @@ class Keeper:
     def _load(self) -> tuple[Saved | None, tuple[str, ...]]:
         get_filesystem(self.folder, self._conf).mkdirs(self.folder, 0o700)
         with suppress(StorageError):  # nobody needs it gone
-            self._checkpoints(self.folder).remove_unfinished()
+            self._own_checkpoints().remove_unfinished()
         lines: tuple[str, ...] = ()
         for job_id in (self._spec.job_id, self._spec.training.resumes if self._spec.training else ""):
             if not job_id:
                 continue
-            found, damaged = self._checkpoints(f"{parent_of(self.folder)}/{job_id}").last()
+            is_own = job_id == self._spec.job_id
+            folder = self._own_checkpoints() if is_own else self._checkpoints(f"{parent_of(self.folder)}/{job_id}")
+            saved, damaged = folder.last_as(Saved.of)
             lines += damaged
-            if found is not None:
-                try:
-                    saved = Saved.of(found)
-                    self.has_own = job_id == self._spec.job_id
-                    return saved, lines
-                except ValueError as error:
-                    lines += (f"{job_id}: {error}",)
+            if saved is not None:
+                self.has_own = is_own
+                return saved, lines
         return None, lines
 
     def keep_job(self) -> None:
@@ -143,6 +142,12 @@ class Keeper:
             self._write(f"{FILES_FOLDER}/{resource.name}", b"".join(source.open_range(resource.uri, 0)))
         return replace(resource, uri=path)
 
+    def _own_checkpoints(self) -> CheckpointFolder:
+        """The same one again and again: it knows which are damaged."""
+        if self._own is None:
+            self._own = self._checkpoints(self.folder)
+        return self._own
+
     def _checkpoints(self, folder: str) -> CheckpointFolder:
         bytes_max = self._settings.checkpoint_bytes_max
         return CheckpointFolder(get_filesystem(folder, self._conf), folder, bytes_max=bytes_max)
@@ -161,7 +166,7 @@ class Keeper:
 
     async def _save(self, saved: Saved) -> None:
         began = time.monotonic()
-        checkpoints = self._checkpoints(self.folder)
+        checkpoints = self._own_checkpoints()
         try:
             await asyncio.wrap_future(in_background(lambda: checkpoints.save(saved.checkpoint())))
         except StorageError as error:
@@ -186,7 +191,7 @@ class Keeper:
         """
         try:
             if saved is not None and (saved.iteration > self.iteration or not self.has_own):
-                self._checkpoints(self.folder).save(saved.checkpoint())
+                self._own_checkpoints().save(saved.checkpoint())
                 self.iteration, self.has_own = saved.iteration, True
             iteration = 0 if curve.last is None else curve.last.iteration
             if stopped_by:

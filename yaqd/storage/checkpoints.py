@@ -1,17 +1,18 @@
 """Checkpoints of a job in a folder on any storage: whole or not at all, the last two kept, a sum inside.
 
 A file holds a header (JSON, small), pieces of bytes, and the SHA-256 of all before it. One that was cut short or
-changed is passed over, and the one before it serves.
+changed is passed over, and the one before it serves. It is not one of the two that are kept, and goes first.
 """
 
 import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from yaqd.storage.errors import CorruptFile, PathNotFound, StorageError
+from yaqd.storage.errors import CorruptFile, PathNotFound, StorageError, StorageUnavailable
 from yaqd.storage.filesystem import FileSystem
 from yaqd.storage.paths import name_of
 
@@ -23,6 +24,8 @@ _PREFIX: Final = "checkpoint-"
 #: of the hidden names that writers of all file systems use until a file is whole
 _UNFINISHED: Final = f".{_PREFIX}"
 _KEPT: Final = 2
+
+T = TypeVar("T")
 
 
 class CheckpointTooLarge(StorageError):
@@ -79,14 +82,24 @@ def _cut(data: bytes, start: int, lengths: Sequence[int]) -> list[bytes]:
 
 
 class CheckpointFolder:
-    """Blocking. Every method raises StorageError."""
+    """Blocking. Every method raises StorageError.
+
+    It remembers which checkpoints are whole and which are damaged, so whoever saves has one object for all of a job.
+    """
 
     def __init__(self, files: FileSystem, folder: str, *, bytes_max: int) -> None:
         """`bytes_max`: of the checkpoints that are kept, together."""
         self._files, self._folder, self._bytes_max = files, folder, bytes_max
+        #: names of those that are known to be whole; of others that are damaged or no use to their owner
+        self._whole: set[str] = set()
+        self._useless: set[str] = set()
 
     def save(self, checkpoint: Checkpoint) -> int:
-        """Write one; return its bytes. Older ones than the last two go. Raises CheckpointTooLarge."""
+        """Write one; return its bytes. Raises CheckpointTooLarge.
+
+        Damaged ones go, and then whole ones that are older than the last two. One that cannot be read now stays,
+        beside these two.
+        """
         parts = checkpoint.dump()
         size = sum(map(len, parts))
         if size * _KEPT > self._bytes_max:
@@ -94,7 +107,8 @@ class CheckpointFolder:
                 f"a checkpoint of {size} bytes is more than half of the {self._bytes_max} bytes that a job's may take",
                 path=self._folder,
             )
-        writer = self._files.create(f"{self._folder}/{_PREFIX}{checkpoint.iteration:012d}", overwrite=True)
+        name = f"{_PREFIX}{checkpoint.iteration:012d}"
+        writer = self._files.create(f"{self._folder}/{name}", overwrite=True)
         try:
             for part in parts:
                 writer.write(part)
@@ -102,9 +116,33 @@ class CheckpointFolder:
             writer.abort()
             raise
         writer.close()
-        for path in self._paths()[:-_KEPT]:
-            self._files.delete(path)
+        self._whole.add(name)
+        self._useless.discard(name)
+        self._remove_others()
         return size
+
+    def _remove_others(self) -> None:
+        whole = 0
+        useless: list[str] = []
+        older: list[str] = []
+        for path in reversed(self._paths()):
+            if whole < _KEPT and self._is_whole(path):
+                whole += 1
+            elif name_of(path) in self._useless:
+                useless.append(path)
+            elif whole == _KEPT:
+                older.append(path)
+        for path in (*useless, *reversed(older)):
+            self._files.delete(path)
+            self._whole.discard(name_of(path))
+            self._useless.discard(name_of(path))
+
+    def _is_whole(self, path: str) -> bool:
+        """Return whether one is known to be whole. It is read where that is not known yet."""
+        if name_of(path) not in self._whole | self._useless:
+            with suppress(StorageError):
+                self._read(path)
+        return name_of(path) in self._whole
 
     def remove_unfinished(self) -> None:
         """Remove what a writer that was killed has left. One that still writes fails then."""
@@ -114,20 +152,42 @@ class CheckpointFolder:
 
     def last(self) -> tuple[Checkpoint | None, tuple[str, ...]]:
         """Return the last whole one, None where there is none; and a line for each that is damaged."""
+        return self.last_as(lambda checkpoint: checkpoint)
+
+    def last_as(self, read: Callable[[Checkpoint], T]) -> tuple[T | None, tuple[str, ...]]:
+        """Return what `read` makes of the last whole one. One that it raises ValueError for is passed over, too."""
         lines: list[str] = []
         for path in reversed(self._paths()):
             try:
-                return Checkpoint.parse(self._read(path), path), tuple(lines)
-            except CorruptFile as error:
+                return read(self._read(path)), tuple(lines)
+            except (CorruptFile, CheckpointTooLarge) as error:
                 lines.append(str(error))
+            except ValueError as error:
+                self._has_no_use(path)
+                lines.append(f"{path}: {error}")
             except PathNotFound:
                 continue  # whoever keeps the last two has removed it
         return None, tuple(lines)
 
-    def _read(self, path: str) -> bytes:
-        if self._files.status(path).length > self._bytes_max:
-            raise CorruptFile(f"{path} is larger than {self._bytes_max} bytes", path=path)
-        return b"".join(self._files.open_range(path, 0))
+    def _read(self, path: str) -> Checkpoint:
+        """Raises CorruptFile for one that is damaged, CheckpointTooLarge for one that may be whole."""
+        length = self._files.status(path).length
+        if length > self._bytes_max:
+            raise CheckpointTooLarge(f"{path} is larger than {self._bytes_max} bytes", path=path)
+        data = b"".join(self._files.open_range(path, 0))
+        if len(data) != length:
+            raise StorageUnavailable(f"{path} has {length} bytes, and {len(data)} could be read: try again", path=path)
+        try:
+            found = Checkpoint.parse(data, path)
+        except CorruptFile:
+            self._has_no_use(path)
+            raise
+        self._whole.add(name_of(path))
+        return found
+
+    def _has_no_use(self, path: str) -> None:
+        self._whole.discard(name_of(path))
+        self._useless.add(name_of(path))
 
     def _paths(self) -> list[str]:
         """By iteration."""
