@@ -6,6 +6,7 @@ import pytest
 
 from tests.tez_training.training_jobs import order
 from tez_adapter.jobspec import Training
+from tez_adapter.training.curve import Curve, Point
 from tez_adapter.training.rm_reports import RmReports
 from yaqd.model.training import ConvergenceClass, TrainingReport
 from yaqd.proto import yarn_service_pb2 as pb
@@ -73,7 +74,8 @@ def test_a_flood_is_cut_to_the_last_ones() -> None:
     reports = understood()
     for iteration in range(0, 100_000, 1):
         reports.note(iteration, 1.0)
-    told = news(reports)
+    first, told = news(reports), news(reports)
+    assert first is not None and (first.first_iteration, first.losses) == (0, (1.0,))
     assert told is not None and (told.first_iteration, len(told.losses)) == (99_940, 60)
     for iteration in (200_000, 300_000, 300_001):
         reports.note(iteration, 1.0)
@@ -102,14 +104,15 @@ def test_each_class_has_its_number(curve: str) -> None:
 
 def test_another_attempt_tells_where_the_losses_began_and_then_the_latest() -> None:
     reports = understood()
-    reports.recall([(iteration, 100.0 / (1 + iteration)) for iteration in range(200)])
+    curve = Curve.of(Point(iteration, 100.0 / (1 + iteration), 0, 1.0) for iteration in range(200))
+    reports.recall(curve.landmarks(), curve.latest())
     lost = news(reports)
     reports.forget()
     first, latest = news(reports), news(reports)
     assert lost is not None and first is not None and lost.losses == first.losses, "also where the answer did not come"
     assert first is not None and latest is not None
-    assert first.first_iteration == 0 and first.losses[0] == 100.0 and first.weight == 2.0
-    assert latest.losses[-1] == 100.0 / 200 and len(latest.losses) == 60
+    assert (first.first_iteration, first.losses, first.weight) == (0, (100.0, 50.0), 2.0)
+    assert latest.losses[-1] == 100.0 / 200 and len(latest.losses) == 40
     assert latest.sequence == first.sequence + 1 and news(reports) is None
     reports.note(200, 0.4)
     later = news(reports)

@@ -109,7 +109,7 @@ class TrainingWatch:
 
 
 def _show_curve(view: TrainingView, curve: Curve) -> None:
-    view.points = curve.points
+    view.points = curve.with_last()
     view.normalized = curve.normalized()
     view.cores = view.workers = None
     if curve.last is not None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from tez_adapter.jobspec import Training
+from tez_adapter.training.curve import counts
 from yaqd.model.training import ConvergenceClass, TrainingReport
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.training import cores_order, training_report_pb
@@ -18,8 +19,10 @@ from yaqd.proto.words import TRAINING
 
 #: losses that wait for a heartbeat; a window of the predictors is no longer
 _LOSSES_MAX: Final = 60
-#: losses from the start on that tell how it fell at first
-_FIRST_MAX: Final = 20
+#: iterations of a batch that tells what was before: a ResourceManager reads no more of one message
+SPAN: Final = 40
+#: batches of the latest losses: of a program that has a loss now and then only the last ones are told again
+_LATEST_MAX: Final = 4
 #: iterations whose processor time counts alike
 _CPU_SHARE: Final = 0.2
 
@@ -30,11 +33,12 @@ class RmReports:
         #: what the ResourceManager and this job manager both understand
         self.is_understood = False
         self._losses: deque[tuple[int, float]] = deque(maxlen=_LOSSES_MAX)
-        #: the first ones, told before the others to a ResourceManager that has not heard them
-        self._first: list[tuple[int, float]] = []
-        #: that the last message carried, and whether these were the first ones
+        #: batches of losses that are told before the others, a message for each: the first loss, and what was before
+        self._ahead: deque[list[tuple[int, float]]] = deque()
+        self._has_first = False
+        #: that the last message carried, and whether these were a batch ahead of the others
         self._carried: list[tuple[int, float]] = []
-        self._carried_first = False
+        self._carried_ahead = False
         self._sequence = 0
         self._wishes_told = False
         #: of an iteration, all processes together; None: not known yet
@@ -55,18 +59,27 @@ class RmReports:
         return (TRAINING,)
 
     def registered(
-        self, response: pb.RegisterApplicationMasterResponse, losses: Sequence[tuple[int, float]] = ()
+        self,
+        response: pb.RegisterApplicationMasterResponse,
+        landmarks: Sequence[tuple[int, float]] = (),
+        latest: Sequence[tuple[int, float]] = (),
     ) -> None:
-        """Begin with a ResourceManager that knows nothing of the job; `losses` are all that it has reported so far."""
+        """Begin with a ResourceManager that knows nothing of the job; the losses are those for `recall`."""
         self.is_understood = TRAINING in response.yaq_understands
         self._ordered = 0
         self._wishes_told = False
-        self.recall(losses)
+        self.recall(landmarks, latest)
 
     def note(self, iteration: int, loss: float | None) -> None:
         """Note an iteration that is done, later than those before it."""
-        if loss is not None:
+        if loss is None:
+            return
+        if self._has_first or not counts(iteration, loss):
             self._losses.append((iteration, loss))
+        else:
+            self._has_first = True
+            self._ahead.append([(iteration, loss)])
+            self._losses.clear()  # what came before was no number, or too large
 
     def note_cpu(self, ms: float) -> None:
         """Note the processor time of one iteration."""
@@ -74,15 +87,9 @@ class RmReports:
 
     def news(self) -> pb.YaqReports | None:
         """Return what is new, from now on taken as told; None: nothing."""
-        if not self.is_understood or (self._wishes_told and not self._losses and not self._first):
+        if not self.is_understood or (self._wishes_told and not self._losses and not self._ahead):
             return None
-        carried = _latest_run(self._first or list(self._losses))
-        self._carried_first = bool(self._first)
-        if self._first:
-            self._first = []
-        else:
-            self._losses.clear()
-        self._carried = carried
+        carried = self._carried = self._next()
         self._sequence += 1
         first = carried[0][0] if carried else 0
         by_iteration = dict(carried)
@@ -97,6 +104,19 @@ class RmReports:
         self._wishes_told = True
         return pb.YaqReports(training=training_report_pb(report))
 
+    def _next(self) -> list[tuple[int, float]]:
+        """Take the losses of the next message."""
+        self._carried_ahead = bool(self._ahead)
+        if not self._ahead:
+            carried = _latest_run(list(self._losses))
+        else:
+            carried = self._ahead.popleft()
+            if self._ahead or not self._losses or self._losses[-1][0] - carried[0][0] >= SPAN:
+                return carried
+            carried = [*carried, *self._losses]
+        self._losses.clear()
+        return carried
+
     def _with_wishes(self, report: TrainingReport) -> TrainingReport:
         terms = self._terms
         return replace(
@@ -110,21 +130,24 @@ class RmReports:
             partitions=terms.partitions or None,
         )
 
-    def recall(self, losses: Sequence[tuple[int, float]]) -> None:
-        """Tell anew all that the job has reported so far, its first losses and then the latest.
+    def recall(self, landmarks: Sequence[tuple[int, float]], latest: Sequence[tuple[int, float]]) -> None:
+        """Tell anew what a ResourceManager that heard all of the job would know, as `Curve` keeps it.
 
         Else what it has fallen by would be counted from where another attempt, or another ResourceManager, began.
         """
-        self._first = list(losses[:_FIRST_MAX])
+        told = _batches(latest)[-_LATEST_MAX:]
+        before = [loss for loss in landmarks if not told or loss[0] < told[0][0][0]]
+        self._ahead = deque([*_batches(before), *told])
+        self._has_first = bool(self._ahead)
         self._losses.clear()
-        self._losses.extend(losses[_FIRST_MAX:])
         self._carried = []
 
     def forget(self) -> None:
         """Tell again what was told last: the ResourceManager may not have heard it."""
         self._wishes_told = False
-        if self._carried_first:
-            self._first, self._carried = self._carried, []
+        if self._carried_ahead and self._carried:
+            self._ahead.appendleft(self._carried)
+            self._carried = []
         self._losses.extendleft(reversed(self._carried[: _LOSSES_MAX - len(self._losses)]))
         self._carried = []
 
@@ -140,6 +163,17 @@ class RmReports:
         self._ordered = order.sequence
         before, self.cores = self.cores, None if order.milli is None else order.milli / 1000
         return self.cores != before
+
+
+def _batches(losses: Sequence[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+    """In as few as can be, each of no more than `SPAN` iterations."""
+    batches: list[list[tuple[int, float]]] = []
+    for loss in losses:
+        if batches and loss[0] - batches[-1][0][0] < SPAN:
+            batches[-1].append(loss)
+        else:
+            batches.append([loss])
+    return batches
 
 
 def _latest_run(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:

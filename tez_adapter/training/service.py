@@ -112,7 +112,7 @@ class TrainingService:
         self._keeping = in_background(self._keeper.keep_job)
         if saved is not None:
             self._curve = saved.curve
-            self.reports.recall(self._curve.losses())
+            self.reports.recall(self._curve.landmarks(), self._curve.latest())
             self._program = None if saved.program is None else (saved.iteration, saved.program)
         if self._terms.partitions:
             known = () if saved is None else saved.evaluations
@@ -271,7 +271,7 @@ class TrainingService:
     # ---- what happens
 
     def registered(self, response: service.RegisterApplicationMasterResponse) -> None:
-        self.reports.registered(response, self._curve.losses())
+        self.reports.registered(response, self._curve.landmarks(), self._curve.latest())
         was_on_its_own, self._is_on_its_own = self._is_on_its_own, not self.reports.is_understood
         if self._is_on_its_own and not was_on_its_own:
             self._note("the ResourceManager divides no cores among training jobs: this one uses all that it may have")
