@@ -112,44 +112,92 @@ def test_an_estimator_without_warm_start_is_refused() -> None:
         fit_warmly(GaussianNB(), *CLASSES, iterations=2)
 
 
-def test_xgboost() -> None:
+def grow_xgboost(rounds: int) -> Any:
+    """As the docs say."""
     xgboost = pytest.importorskip("xgboost")
     data = xgboost.DMatrix(*CLASSES)
-    options = {"objective": "binary:logistic", "max_depth": 2, "nthread": 1}
-
-    def train() -> None:
-        saved = xgboost_model()
-        done = 0 if saved is None else xgboost.Booster(model_file=saved).num_boosted_rounds()
-        xgboost.train(
-            options,
-            data,
-            num_boost_round=8 - done,
-            evals=[(data, "train")],
-            verbose_eval=False,
-            xgb_model=saved,
-            callbacks=[xgboost_callback(threads="auto")],
-        )
-
-    check(train)
+    model = xgboost.train(
+        {"objective": "binary:logistic", "max_depth": 2, "nthread": 1},
+        data,
+        num_boost_round=rounds,
+        evals=[(data, "train")],
+        verbose_eval=False,
+        xgb_model=xgboost_model(),
+        callbacks=[xgboost_callback(rounds=rounds, threads="auto")],
+    )
+    return model.num_boosted_rounds(), model.predict(data)
 
 
-def test_lightgbm() -> None:
+def grow_lightgbm(rounds: int) -> Any:
+    """As the docs say."""
     lightgbm = pytest.importorskip("lightgbm")
     options = {"objective": "binary", "num_leaves": 4, "num_threads": 1, "verbose": -1, "deterministic": True}
+    data = lightgbm.Dataset(*CLASSES, free_raw_data=False)
+    model = lightgbm.train(
+        options,
+        data,
+        num_boost_round=rounds,
+        valid_sets=[data],
+        init_model=lightgbm_model(),
+        callbacks=[lightgbm_callback(rounds=rounds, threads="auto")],
+    )
+    return model.num_trees(), model.predict(CLASSES[0])
 
-    def train() -> None:
+
+def grow_xgboost_estimator(rounds: int) -> Any:
+    xgboost = pytest.importorskip("xgboost")
+    callback = xgboost_callback(rounds=rounds)
+    model = xgboost.XGBClassifier(n_estimators=rounds, max_depth=2, n_jobs=1, callbacks=[callback])
+    model.fit(*CLASSES, eval_set=[CLASSES], verbose=False, xgb_model=as_booster(xgboost))
+    return model.get_booster().num_boosted_rounds(), model.predict_proba(CLASSES[0])
+
+
+def as_booster(xgboost: Any) -> Any:
+    saved = xgboost_model()
+    return None if saved is None else xgboost.Booster(model_file=saved)
+
+
+def grow_lightgbm_estimator(rounds: int) -> Any:
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_estimators=rounds, num_leaves=4, n_jobs=1, verbose=-1, deterministic=True)
+    callbacks = [lightgbm_callback(rounds=rounds)]
+    model.fit(*CLASSES, eval_set=[CLASSES], init_model=lightgbm_model(), callbacks=callbacks)
+    return model.booster_.num_trees(), model.predict_proba(CLASSES[0])
+
+
+BOOSTED = (grow_xgboost, grow_lightgbm, grow_xgboost_estimator, grow_lightgbm_estimator)
+
+
+@pytest.mark.parametrize("grow", BOOSTED)
+def test_boosted_trees(grow: Callable[[int], Any]) -> None:
+    check(lambda: grow(8))
+
+
+@pytest.mark.parametrize("grow", BOOSTED)
+@pytest.mark.parametrize("done", (26, 39, 40))
+def test_trees_that_are_grown_on_are_as_many_as_are_asked_for(grow: Callable[[int], Any], done: int) -> None:
+    """A job that ended before it was whole, or just after, goes on to the undisturbed model."""
+    made: list[Any] = []
+    watch(lambda: made.append(grow(40)))
+    first = watch(lambda: grow(40), stop_at=done)
+    assert list(first.losses) == list(range(1, done + 1))
+    second = watch(lambda: made.append(grow(40)), saved=first.saved)
+    assert list(second.losses) == list(range(done + 1, 41))
+    (whole, expected), (count, predicted) = made
+    assert count == whole == 40
+    assert predicted == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_program_that_counts_what_is_left_itself_is_right_too() -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    first = watch(lambda: grow_lightgbm(40), stop_at=26)
+
+    def grow_on() -> None:
         data = lightgbm.Dataset(*CLASSES, free_raw_data=False)
-        saved = lightgbm_model()
-        lightgbm.train(
-            options,
-            data,
-            num_boost_round=8 - (0 if saved is None else saved.current_iteration()),
-            valid_sets=[data],
-            init_model=saved,
-            callbacks=[lightgbm_callback(threads="auto")],
-        )
+        callbacks = [lightgbm_callback(rounds=40)]
+        lightgbm.train({"verbose": -1}, data, 14, valid_sets=[data], init_model=lightgbm_model(), callbacks=callbacks)
 
-    check(train)
+    assert list(watch(grow_on, saved=first.saved).losses) == list(range(27, 41))
 
 
 def test_torch() -> None:

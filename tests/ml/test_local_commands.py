@@ -299,14 +299,14 @@ def test_one_curve_is_drawn_with_its_prediction(script: Path, tmp_path: Path) ->
     assert "nothing.jsonl: no such file" in failed(BAD_INPUT, "plot", "nothing.jsonl", "--output", "a.png")
 
 
-@pytest.mark.parametrize("number", (0, 1))
-def test_the_programs_of_the_docs_learn(number: int, script: Path) -> None:
+@pytest.mark.parametrize("number, iterations", ((0, 50), (1, 40), (2, 50)))
+def test_the_programs_of_the_docs_learn(number: int, iterations: int, script: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/ml.md").read_text()
     script.write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[number])
     result = run("local", script, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["iteration"] == 50 and found["last_loss"] < 0.5 * found["first_loss"]
+    assert found["iteration"] == iterations and found["last_loss"] < 0.5 * found["first_loss"]
 
 
 def test_hashes_are_those_of_a_cluster(script: Path) -> None:

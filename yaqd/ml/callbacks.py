@@ -2,8 +2,10 @@
 
     fit_partially(SGDClassifier(), rows, classes, iterations=50)              # scikit-learn, partial_fit
     fit_warmly(GradientBoostingClassifier(warm_start=True), rows, classes, iterations=100)
-    xgboost.train(options, data, evals=[(data, "train")], callbacks=[xgboost_callback()])
-    lightgbm.train(options, data, valid_sets=[data], callbacks=[lightgbm_callback()])
+    xgboost.train(options, data, 40, evals=[(data, "train")],
+                  xgb_model=xgboost_model(), callbacks=[xgboost_callback(rounds=40)])
+    lightgbm.train(options, data, 40, valid_sets=[data],
+                   init_model=lightgbm_model(), callbacks=[lightgbm_callback(rounds=40)])
     loop = TorchLoop(model, optimizer)                                        # PyTorch
     for epoch in loop.epochs(20):
         loop.report(epoch, train_epoch())
@@ -145,11 +147,12 @@ def _loss_of(model: Any, rows: Any, targets: Any) -> float:
     return float(metrics.hinge_loss(targets, model.decision_function(rows), labels=model.classes_))
 
 
-def xgboost_callback(*, loss: str | None = None, threads: Threads = None) -> Any:
+def xgboost_callback(*, rounds: int, loss: str | None = None, threads: Threads = None) -> Any:
     """Return a callback for `xgboost.train` and its estimators, which need data to evaluate (`evals`).
 
-    `loss`: a metric by name, which must fall [default: the last metric of the first data]. A job that is started again
-    goes on with `xgb_model=xgboost_model()`.
+    `rounds`: how many the model is to have in all. Training ends there: XGBoost itself counts `num_boost_round` on top
+    of the model that it goes on from. `loss`: a metric by name, which must fall [default: the last metric of the first
+    data]. A job that is started again goes on with `xgb_model=xgboost_model()`.
     """
     from xgboost.callback import TrainingCallback
 
@@ -159,6 +162,10 @@ def xgboost_callback(*, loss: str | None = None, threads: Threads = None) -> Any
         def __init__(self) -> None:
             super().__init__()
             self._threads = 0
+
+        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            """Return whether to end: nothing is left to do."""
+            return bool(model.num_boosted_rounds() >= rounds)
 
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             """Report; return whether to end."""
@@ -180,26 +187,31 @@ def xgboost_model() -> bytearray | None:
     return None if saved is None else bytearray(saved)
 
 
-def lightgbm_callback(*, loss: str | None = None, threads: Threads = None) -> Callable[[Any], None]:
+def lightgbm_callback(*, rounds: int, loss: str | None = None, threads: Threads = None) -> Callable[[Any], None]:
     """Return a callback for `lightgbm.train` and its estimators, which need data to evaluate (`valid_sets`).
 
-    `loss`: a metric by name [default: the first that must fall]. A job that is started again goes on with
-    `init_model=lightgbm_model()`.
+    `rounds`: how many the model is to have in all. Training ends there: LightGBM itself counts `num_boost_round` on top
+    of the model that it goes on from. `loss`: a metric by name [default: the first that must fall]. A job that is
+    started again goes on with `init_model=lightgbm_model()`.
     """
     set_threads = 0
 
     def report_round(env: Any) -> None:
         nonlocal set_threads
+        from lightgbm.callback import EarlyStopException
+
+        if env.iteration >= rounds:
+            # nothing was left to do, and LightGBM does one round at least
+            env.model.rollback_one_iter()
+            raise EarlyStopException(rounds - 1, env.evaluation_result_list or [])
         falling = [(entry[1], entry[2]) for entry in env.evaluation_result_list or () if not entry[3]]
         value = next((number for name, number in falling if loss in (None, name)), None)
-        rounds = env.model.current_iteration()
-        said = report(rounds, value, lambda: env.model.model_to_string().encode(), threads=threads)
+        done = env.model.current_iteration()
+        said = report(done, value, lambda: env.model.model_to_string().encode(), threads=threads)
         if threads is not None and set_threads != _whole(said):
             set_threads = _whole(said)
             env.model.reset_parameter({"num_threads": set_threads})
-        if said.stop:
-            from lightgbm.callback import EarlyStopException
-
+        if said.stop or rounds <= env.iteration + 1 < env.end_iteration:
             raise EarlyStopException(env.iteration, env.evaluation_result_list or [])
 
     return report_round

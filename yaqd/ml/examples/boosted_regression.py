@@ -20,7 +20,7 @@ def main() -> None:
     options.add_argument("--features", type=int, default=20, help="features of a generated set [default: 20]")
     options.add_argument("--depth", type=int, default=3, help="depth of a tree [default: 3]")
     options.add_argument("--rate", type=float, default=0.1, help="share of each tree [default: 0.1]")
-    options.add_argument("--trees", type=int, default=100, help="[default: 100]")
+    options.add_argument("--trees", type=int, default=100, help="of the model in all [default: 100]")
     options.add_argument("--seed", type=int, default=0, help="[default: 0]")
     chosen = options.parse_args()
 
@@ -35,7 +35,7 @@ def main() -> None:
     while not report(
         iteration=model.n_estimators_, loss=model.train_score_[-1], checkpoint=lambda: pickle.dumps(model)
     ).stop:
-        if model.n_estimators_ == chosen.trees:
+        if model.n_estimators_ >= chosen.trees:
             break
         model.set_params(n_estimators=model.n_estimators_ + 1).fit(rows, target)
 
