@@ -279,3 +279,36 @@ def work(index: int, done: pb.WorkResponse | None = None, wait_ms: int = 5000) -
         request.step = done.step
         request.partials.extend(pb.Partial(partition=p, value=b"%d" % p) for p in done.partitions)
     return request
+
+
+@pytest.mark.parametrize("has_own", (False, True))
+async def test_a_run_that_asks_for_another_state_after_its_restart_is_told_of(tmp_path: Path, has_own: bool) -> None:
+    """Not of one that goes on from a checkpoint of its own, which asks for later states."""
+    terms, conf = Training(max_cores=1, partitions=1, by_run=True), {"yaq.ml.worker.gather-wait": "0"}
+    world = World(tmp_path, terms, **conf, **{"yaq.ml.checkpoint.interval": "0"})
+    for name, priority in (("d", 10), ("w", 20)):
+        world.container(name, priority)
+    for place, state in enumerate((b"a", b"b")):
+        await evaluated(world, place, state)
+    if has_own:
+        await world.report((2, 1.0), checkpoint=b"own", checkpoint_iteration=2)
+    world.dispatch(ev.ContainerCompleted("d", 137))
+    world.container("e")
+    await evaluated(world, 0, b"a", number=1)
+    assert world.notes == []
+    await evaluated(world, 1, b"x", number=1)
+    assert [line.partition(":")[0] for line in world.notes] == (
+        [] if has_own else ["run() asked for another state at evaluation 2 than before its restart"]
+    )
+    await world.service.end()
+
+
+async def evaluated(world: World, place: int, state: bytes, number: int = 0) -> None:
+    """One worker computes what is asked for, where it is not known."""
+    ref = job_pb2.AttemptRef(vertex=0, index=0, number=number)
+    request = pb.EvaluateRequest(attempt=ref, iteration=place, state=state, wait_ms=5000)
+    driver = asyncio.ensure_future(world.call(TrainingProtocol.evaluate, request))
+    asked = await world.call(TrainingProtocol.work, work(0, wait_ms=50))
+    if asked.action == pb.WorkResponse.STEP:
+        await world.call(TrainingProtocol.work, work(0, asked, 1))
+    assert (await driver).is_done

@@ -134,6 +134,49 @@ async def test_evaluations_are_answered_again_as_far_as_they_fit() -> None:
     await worker
 
 
+async def test_a_driver_that_takes_another_course_is_answered_for_the_states_it_asks_for() -> None:
+    """From the first other state on nothing is remembered, and a line says so, once."""
+    notes: list[str] = []
+    evaluations = Evaluations(1000, note=notes.append)
+    job = Job(2, 1, evaluations=evaluations)
+    worker = asyncio.ensure_future(job.work("w"))
+    courses: tuple[tuple[bytes, ...], ...] = (
+        (b"a", b"b", b"c", b"d"),
+        (b"a", b"b", b"x", b"d", b"e"),
+        (b"a", b"y", b"x"),
+    )
+    for course in courses:
+        for place, state in enumerate(course):
+            answer = await job.evaluate(place, state)
+            assert list(answer.partials) == [b"%s/%d" % (state, p) for p in range(2)]
+            assert len(evaluations.known) >= place + 1
+        assert course is courses[0] or len(evaluations.known) == len(course)
+    (line,) = notes
+    assert line.startswith("run() asked for another state at evaluation 3 than before its restart: ")
+    job.steps.lost("w")
+    await worker
+
+
+async def test_a_step_that_its_driver_has_left_ends_without_harm() -> None:
+    """The driver is lost in a step, and asks again from the beginning while workers are at it."""
+    job = Job(2, 1, evaluations=Evaluations(1000))
+    worker = asyncio.ensure_future(job.work("w"))
+    await job.evaluate(0, b"a")
+    job.steps.lost("w")
+    await worker
+    left = job.evaluate(1, b"b", wait_ms=0)
+    order = await job.ask("v")
+    await left
+    assert list((await job.evaluate(0, b"a")).partials) == [b"a/0", b"a/1"]
+    partials = [pb.Partial(partition=p, value=b"b/%d" % p) for p in order.partitions]
+    await job.ask("v", step=order.step, partials=partials, wait_ms=1)
+    assert list((await job.evaluate(0, b"a")).partials) == [b"a/0", b"a/1"]
+    worker = asyncio.ensure_future(job.work("v"))
+    assert list((await job.evaluate(1, b"b")).partials) == [b"b/0", b"b/1"]
+    job.steps.lost("v")
+    await worker
+
+
 async def test_what_is_too_large_is_refused() -> None:
     job = Job(2, 1)
     with pytest.raises(IllegalArgument, match=r"yaq\.ml\.state\.bytes-max"):

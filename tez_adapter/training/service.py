@@ -120,10 +120,14 @@ class TrainingService:
             self._steps = Steps(
                 TrainingMachine(self._terms.partitions, wanted=self._wanted(), gather_s=self._settings.gather_s),
                 self._terms.partitions,
-                Evaluations(half, known) if self._terms.by_run else None,
+                Evaluations(half, known, note=self._other_course) if self._terms.by_run else None,
                 bytes_max=self._settings.state_bytes_max,
                 on_leave=self._leaves,
             )
+
+    def _other_course(self, line: str) -> None:
+        if self._program is None:  # one that goes on from its own checkpoint asks for later states
+            self._note(line)
 
     async def _steps_of(self) -> Steps:
         await self._loaded

@@ -179,6 +179,8 @@ class Steps:
             waiting.set_result(response)
 
     def _done(self) -> None:
+        if self._answer is not None:
+            return  # of a driver that is lost; the one that was run again is answered from what is known
         self._answer = [self._partials[partition] for partition in range(self._partitions)]
         self._partials = {}
         self.step_cpu_us = self._cpu_us
