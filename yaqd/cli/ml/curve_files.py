@@ -51,8 +51,12 @@ def writers(curve: Path | None, tensorboard: Path | None) -> Iterator[Write]:
 def read_lines(path: Path) -> list[tuple[int, float]]:
     """Return iterations and losses of a file of JSON lines; reports without a loss are left out. CommandError: it is
     no such file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CommandError(f"{path}: no curve: it is not UTF-8") from None
     found = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         try:
             point = json.loads(line)
             iteration, loss = int(point["iteration"]), point.get("loss")
