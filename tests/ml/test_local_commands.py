@@ -208,7 +208,12 @@ def test_a_step_that_raises_is_named_with_partition_and_iteration(script: Path) 
 
 def test_bad_input_is_one_line(script: Path, tmp_path: Path) -> None:
     assert "no training script at" in failed(BAD_INPUT, "local", tmp_path / "none.py")
-    assert "is a program: --data, --seed and --model are of classes" in failed(BAD_INPUT, "local", script, "--seed", 3)
+    for command in ("local", "submit"):
+        for given in (("--seed", 3), ("--data", script)):
+            said = failed(BAD_INPUT, command, script, *given)
+            assert (
+                said == f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"
+            )
     script.write_text(_CLASS)
     assert "Train takes no ARGUMENTS" in failed(BAD_INPUT, "local", script, "--", "x")
     assert "option rate='x' is no float" in failed(BAD_INPUT, "local", script, "-D", "rate=x")
@@ -218,6 +223,8 @@ def test_bad_input_is_one_line(script: Path, tmp_path: Path) -> None:
     other = tmp_path / "x"
     other.write_text("{}\n")
     assert "line 1 is no report" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.png")
+    other.write_bytes(b"\x89PNG\r\n")
+    assert failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.png").endswith("x: no curve: it is not UTF-8")
     assert "name a file that ends in .png or .svg" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.pdf")
     other = other.rename(tmp_path / "x.json")
     assert "x.json is no curve file" in failed(BAD_INPUT, "plot", other, "--output", tmp_path / "a.png")

@@ -57,6 +57,7 @@ def test_a_job_is_stopped_and_goes_on(yaq: Yaq, write: Write, training_cluster: 
     application = submitted(yaq, write("counting.py", COUNTING), "-D", "yaq.ml.checkpoint.interval=1h")
     job = SubmittedJob(training_cluster, ApplicationId.parse(application))
     until(lambda: any(row["iteration"] for row in json.loads(yaq("ml", "list", "--json"))))
+    assert yaq("ml", "resume", "--no-wait", application, code=2) == ""
     assert "ends with its next report" in yaq("ml", "stop", application)
     assert job.wait(timeout_s=30).succeeded
     folder = folder_of(training_cluster, job.job_id)

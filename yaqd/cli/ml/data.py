@@ -11,6 +11,14 @@ _STORED: Final = "hdfs://"
 _HERE: Final = "file://"
 
 
+def refuse_of_classes(script: str, *given: object) -> None:
+    """Raise CommandError where a program is given what only a class takes."""
+    if any(given):
+        raise CommandError(
+            f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"
+        )
+
+
 def data_files(texts: Iterable[str], conf: Configuration) -> tuple[str, ...]:
     """Return paths that say the same in a container. On HDFS a folder, or a pattern, stands for its files.
 

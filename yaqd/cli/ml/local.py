@@ -73,7 +73,7 @@ def local(
       yaq ml local kmeans.py --iterations 50 --curve kmeans.jsonl -D clusters=20
     """
     from yaqd.cli.ml.curve_files import writers
-    from yaqd.cli.ml.data import data_files
+    from yaqd.cli.ml.data import data_files, refuse_of_classes
     from yaqd.cli.ml.here import CurveKeeper, prints_aside
     from yaqd.ml.driving import TrainingError
     from yaqd.ml.loading import is_iterative
@@ -81,10 +81,8 @@ def local(
     is_class = is_iterative(script)
     _add_py_files(words(py_files))
     job = _class(conf, script, data_files(words(data), conf), seed, iterations, arguments) if is_class else None
-    if not is_class and (data or seed or model):
-        raise CommandError(
-            f"{script} is a program: --data, --seed and --model are of classes; hand it ARGUMENTS after --"
-        )
+    if not is_class:
+        refuse_of_classes(script, data, seed, model)
     show = _progress(is_quiet=quiet or as_json)
     with writers(curve, tensorboard) as write, prints_aside() if as_json else nullcontext():
 

@@ -1,9 +1,12 @@
 """`yaq ml submit`, `stop` and `resume`."""
 
+from contextlib import suppress
+
 import click
 
 from yaqd.cli.applications.known import known_application
 from yaqd.cli.ended import clears_up
+from yaqd.cli.exits import CommandError
 from yaqd.cli.options import FiniteFloat, json_option, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.cli.shell.completing import all_applications, open_applications
@@ -81,15 +84,18 @@ def submit(
     from tez_adapter.client.training import look_at, submit_training
     from tez_adapter.jobspec import Training
     from yaqd.cli.applications.following import follow
-    from yaqd.cli.ml.data import data_files
+    from yaqd.cli.ml.data import data_files, refuse_of_classes
     from yaqd.cli.options import assignments
 
+    program = look_at(conf, script)
+    if not program.class_name:
+        refuse_of_classes(script, data, seed)
     terms = Training(
         curve=curve,
         target=target,
         weight=weight,
         min_cores=min_cores,
-        max_cores=max_cores if max_cores is not None else max(min_cores, float(look_at(conf, script).partitions or 1)),
+        max_cores=max_cores if max_cores is not None else max(min_cores, float(program.partitions or 1)),
         iterations=iterations or 0,
         data=data_files(words(data), conf),
         seed=seed,
@@ -165,9 +171,16 @@ def resume(
     from yaqd.cli.applications.following import follow
     from yaqd.cli.applications.known import parse_application_id
     from yaqd.cli.client import rm_client
+    from yaqd.ipc.errors import ApplicationNotFound
 
     application_id = parse_application_id(application)
     with rm_client(conf) as rm:
         user = rm.user
+        with suppress(ApplicationNotFound):  # the ResourceManager forgets; what a job has left stays
+            state = rm.report(application_id).state
+            if not state.is_final:
+                raise CommandError(
+                    f"{application_id} has not ended ({state.name}): end it first with `yaq ml stop {application_id}`"
+                )
     job = resume_training(conf, user, application_id, queue=queue or conf.require("mapreduce.job.queuename"))
     ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
