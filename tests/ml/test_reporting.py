@@ -140,8 +140,23 @@ def _run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]"
 
 
 def test_outside_a_cluster_nothing_happens() -> None:
-    done = _run("from yaqd.ml import report; print(report(1, 0.5).cores, report(2, 'abc').stop)")
+    done = _run("from yaqd.ml import report; print(report(1, 0.5).cores, report(2, 0.4, a=1).stop)")
     assert (done.stdout, done.stderr) == (f"{float(len(os.sched_getaffinity(0)))} False\n", "")
+
+
+@pytest.mark.parametrize(
+    "given, named",
+    (
+        ("'3', 0.5", r"report(iteration='3'): iteration must be a whole number"),
+        ("1.5", "report(iteration=1.5): iteration must be a whole number"),
+        ("3, '0.5'", "report(loss='0.5'): loss must be a number"),
+        ("3, 0.5, f1='x'", "report(f1='x'): f1 must be a number"),
+        ("3, 0.5, b'state'", "report(checkpoint=b'state'): checkpoint must be a function that returns bytes"),
+    ),
+)
+def test_what_a_cluster_refuses_is_refused_everywhere(given: str, named: str) -> None:
+    done = _run(f"from yaqd.ml import report; report({given})")
+    assert done.returncode == 1 and done.stderr.endswith(f"\nTypeError: {named}\n")
 
 
 def test_the_environment_must_not_choose_any_module() -> None:

@@ -4,7 +4,7 @@
     if said.stop:
         break
 
-Where nobody listens, it does nothing.
+Where nobody listens, it looks at its arguments, as a cluster does, and does nothing.
 """
 
 import importlib
@@ -52,17 +52,14 @@ def report(
     more. TypeError: something is no number.
     """
     channel = _channel if _is_sought else _seek()
-    if channel is None:
-        said = _said_to_nobody()
-    elif checkpoint is not None and not callable(checkpoint):
+    done = _whole(iteration)
+    if loss is not None:
+        loss = _number("loss", loss)
+    if checkpoint is not None and not callable(checkpoint):
         raise TypeError(f"report(checkpoint={short(checkpoint)}): checkpoint must be a function that returns bytes")
-    else:
-        said = channel.report(
-            _whole(iteration),
-            None if loss is None else _number("loss", loss),
-            checkpoint,
-            {name: _number(name, value) for name, value in metrics.items()} if metrics else metrics,
-        )
+    if metrics:
+        metrics = {name: _number(name, value) for name, value in metrics.items()}
+    said = _said_to_nobody() if channel is None else channel.report(done, loss, checkpoint, metrics)
     if threads is not None:
         from yaqd.ml.threads import size_pools  # most programs have no need of it
 
