@@ -162,6 +162,21 @@ def test_a_class_is_trained_over_its_partitions(script: Path, tmp_path: Path) ->
     assert "no such file or folder" in failed(BAD_INPUT, "local", script, "--data", tmp_path / "none")
 
 
+def test_a_folder_or_a_pattern_stands_for_its_files(script: Path, tmp_path: Path) -> None:
+    script.write_text(_CLASS)
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for given in (folder, tmp_path / "row?", f"file://{folder}"):
+        assert f"--data {given}: the folder has no files" in failed(BAD_INPUT, "local", script, "--data", given)
+    for name in ("b", "a", "d.csv", "_SUCCESS"):
+        (folder / name).touch()
+    a, b, d = (str(folder / name) for name in ("a", "b", "d.csv"))
+    for given in (folder, f"{folder}/*", f"file://{folder}/*"):
+        assert run("local", script, "--quiet", "--data", given, "--model", tmp_path / "model").exit_code == 0
+        assert from_bytes((tmp_path / "model").read_bytes())["got"] == [[0, a], [1, b], [2, d]]
+    assert "no such file or folder" in failed(BAD_INPUT, "local", script, "--data", f"{folder}/*.npy")
+
+
 def test_the_last_state_is_handed_over_and_written(script: Path, tmp_path: Path) -> None:
     script.write_text(_CLASS + "    def done(self, state): print('done with', state['w'])\n")
     result = run("local", script, "--quiet", "--model", tmp_path / "model")
@@ -262,6 +277,16 @@ def test_curves_are_recorded_appended_and_drawn(script: Path, tmp_path: Path) ->
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert "<!-- halving rate=0.5 seed=3 -->" in (tmp_path / "a.svg").read_text()
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_file_that_holds_no_curves_is_said_before_anything_trains(script: Path, tmp_path: Path) -> None:
+    script.write_text("open(__file__ + '.trained', 'w')\n" + _PROGRAM)
+    other = tmp_path / "notes.json"
+    for content in (b"{}", b"notes", b"\xff"):
+        other.write_bytes(content)
+        assert "notes.json is no curve file" in failed(BAD_INPUT, "record", script, "--append", "--output", other)
+        assert other.read_bytes() == content
+    assert not Path(f"{script}.trained").exists()
 
 
 def test_a_job_that_ends_early_keeps_its_last_loss(script: Path, tmp_path: Path) -> None:

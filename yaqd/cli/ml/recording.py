@@ -65,7 +65,7 @@ def record(
       yaq ml record train.py --output mine.json --append --class superlinear -D rate=0.5 -- --rows 1000
     """
     from yaqd.cli.ml.here import prints_aside
-    from yaqd.cli.ml.record import Chosen, record_recipe, record_script, write_curves
+    from yaqd.cli.ml.record import Chosen, read_curves, record_recipe, record_script, write_curves
     from yaqd.ml.driving import TrainingError
     from yaqd.ml.examples.held_out import HELD_OUT
     from yaqd.ml.examples.recipes import CLASSES, RECIPES
@@ -75,6 +75,8 @@ def record(
         raise CommandError(f"--only {(unknown or only)[0]}: without SCRIPT, one of {', '.join(CLASSES)}")
     if is_held_out and script:
         raise CommandError("--held-out: without SCRIPT")
+    if append and output.exists():
+        read_curves(output)  # before it trains: what is no curve file is refused
     recipes = HELD_OUT if is_held_out else RECIPES
     curves = []
     try:
