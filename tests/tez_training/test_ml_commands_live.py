@@ -39,7 +39,9 @@ def submitted(yaq: Yaq, *words: str) -> str:
 def test_a_job_is_submitted_listed_and_watched(yaq: Yaq, write: Write, training_cluster: Configuration) -> None:
     script = write("descent.py", DESCENT)
     told = json.loads(yaq("ml", "submit", script, "--max-cores", "2", "--json", "-D", "rate=0.05", "--iterations", "9"))
-    assert told["state"] == "SUCCEEDED"
+    assert (told["state"], told["iteration"]) == ("SUCCEEDED", 9)
+    model = json.loads(yaq("ml", "model", told["application_id"], "--json"))
+    assert told["model_sha256"] == model["sha256"] and told["loss"] > 0
     (row,) = (
         j for j in json.loads(yaq("ml", "list", "--all", "--json")) if j["application_id"] == told["application_id"]
     )
@@ -93,6 +95,17 @@ def test_a_checkpoint_that_was_cut_short_is_passed_over(
     assert follower.wait(timeout_s=30).succeeded
     said = yaq("app", "logs", again)
     assert f"begins at {int(before.name.rpartition('-')[2])}" in said
+
+
+def test_what_a_job_was_trained_to_is_printed(yaq: Yaq, write: Write) -> None:
+    said = yaq("ml", "submit", write("descent.py", DESCENT), "--max-cores", "1", "--iterations", "3")
+    lines = [line.partition(":") for line in said.splitlines()]
+    fields = {name: value.strip() for name, _, value in lines}
+    assert list(fields) == ["iteration", "loss", "model sha256", "model"] and fields["iteration"] == "3"
+    assert fields["model"].startswith("yaq ml model application_") and len(fields["model sha256"]) == 64
+    program = "from yaqd.ml import report\nreport(1, 0.5)\n"
+    said = yaq("ml", "submit", write("fit.py", program), "--max-cores", "1")
+    assert [line.split() for line in said.splitlines()] == [["iteration:", "1"], ["loss:", "0.5"]]
 
 
 def checkpoints(conf: Configuration, job: SubmittedJob) -> list[Path]:

@@ -4,7 +4,7 @@ Bars only on a terminal; elsewhere a line whenever a tenth more is done. `rich` 
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +13,7 @@ from yaqd.cli.applications.attempts import story, told
 from yaqd.cli.applications.wait_reason import PATIENCE_S, WaitingReason, why_it_waits
 from yaqd.cli.ended import exit_code_of, say_last
 from yaqd.cli.exits import FAILED
-from yaqd.cli.output import duration, print_json, priority_text
+from yaqd.cli.output import duration, print_fields, print_json, priority_text
 
 if TYPE_CHECKING:
     from tez_adapter.client.follow import JobResult, JobStatus, SubmittedJob
@@ -31,8 +31,10 @@ def follow(
     is_quiet: bool = False,
     is_new: bool = True,
     logs: Callable[[], list[dict[str, object]]] | None = None,
+    reached: Callable[[], Mapping[str, object]] = dict,
 ) -> int:
     """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON.
+    `reached`: what a job that succeeded has come to, for standard output or the JSON.
 
     `is_quiet`: of a job that succeeds nothing but trouble on the way is said. `is_new`: this command submitted it.
     """
@@ -50,9 +52,12 @@ def follow(
         say_last(f"{application_id} goes on; end it with: yaq app kill {application_id}")
         return exit_code_of(end)
     if as_json:
-        print_json({**result_as_dict(result), **({"logs": logs()} if logs is not None else {})})
+        come_to = reached() if result.succeeded else {}
+        print_json({**result_as_dict(result), **come_to, **({"logs": logs()} if logs is not None else {})})
     elif not (is_quiet and result.succeeded):
         show_result(result)
+        if result.succeeded and (fields := reached()):
+            print_fields(list(fields.items()))
     return 0 if result.succeeded else FAILED
 
 

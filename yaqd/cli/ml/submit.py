@@ -1,6 +1,8 @@
 """`yaq ml submit`, `stop` and `resume`."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +13,9 @@ from yaqd.cli.options import FiniteFloat, json_option, quiet_option, terms_optio
 from yaqd.cli.output import print_json
 from yaqd.cli.shell.completing import all_applications, open_applications
 from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.client.follow import SubmittedJob
 
 _no_wait = click.option("--no-wait", is_flag=True, help="Print the application's id and return.")
 
@@ -83,7 +88,6 @@ def submit(
     from tez_adapter.client.submit import Attachments
     from tez_adapter.client.training import look_at, submit_training
     from tez_adapter.jobspec import Training
-    from yaqd.cli.applications.following import follow
     from yaqd.cli.ml.data import data_files, refuse_of_classes
     from yaqd.cli.options import assignments
 
@@ -111,7 +115,36 @@ def submit(
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name,
     )
-    ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
+    ctx.exit(_follow(job, no_wait=no_wait, as_json=as_json, quiet=quiet))
+
+
+def _follow(job: "SubmittedJob", *, no_wait: bool, as_json: bool, quiet: bool) -> int:
+    """Shows the job to its end, and what it was trained to."""
+    from yaqd.cli.applications.following import follow
+
+    reached = partial(_reached, job, as_json=as_json)
+    return follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet, reached=reached)
+
+
+def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
+    """The last iteration and loss, and of a class its model; nothing where that cannot be read."""
+    from tez_adapter.client.rm_client import RmUnavailable
+    from tez_adapter.client.training_view import TrainingWatch
+
+    try:
+        with closing(TrainingWatch(job.conf, job.report())) as watch:
+            view = watch.look()
+    except RmUnavailable:
+        return {}
+    known: dict[str, object] = {"iteration": view.iteration, "loss": view.loss, "model_sha256": view.model_sha256}
+    if as_json:
+        return known
+    fields = {name.replace("_", " "): value for name, value in known.items() if value is not None}
+    if view.loss is not None:
+        fields["loss"] = f"{view.loss:.6g}"
+    if view.model_sha256:
+        fields["model"] = f"yaq ml model {job.application_id} --output FILE"
+    return fields
 
 
 @click.command("stop")
@@ -168,7 +201,6 @@ def resume(
       yaq ml resume application_1700000000000_0001
     """
     from tez_adapter.client.training import resume_training
-    from yaqd.cli.applications.following import follow
     from yaqd.cli.applications.known import parse_application_id
     from yaqd.cli.client import rm_client
     from yaqd.ipc.errors import ApplicationNotFound
@@ -183,4 +215,4 @@ def resume(
                     f"{application_id} has not ended ({state.name}): end it first with `yaq ml stop {application_id}`"
                 )
     job = resume_training(conf, user, application_id, queue=queue or conf.require("mapreduce.job.queuename"))
-    ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
+    ctx.exit(_follow(job, no_wait=no_wait, as_json=as_json, quiet=quiet))
