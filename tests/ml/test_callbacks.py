@@ -148,13 +148,8 @@ def grow_xgboost_estimator(rounds: int) -> Any:
     xgboost = pytest.importorskip("xgboost")
     callback = xgboost_callback(rounds=rounds)
     model = xgboost.XGBClassifier(n_estimators=rounds, max_depth=2, n_jobs=1, callbacks=[callback])
-    model.fit(*CLASSES, eval_set=[CLASSES], verbose=False, xgb_model=as_booster(xgboost))
+    model.fit(*CLASSES, eval_set=[CLASSES], verbose=False, xgb_model=xgboost_model())
     return model.get_booster().num_boosted_rounds(), model.predict_proba(CLASSES[0])
-
-
-def as_booster(xgboost: Any) -> Any:
-    saved = xgboost_model()
-    return None if saved is None else xgboost.Booster(model_file=saved)
 
 
 def grow_lightgbm_estimator(rounds: int) -> Any:
