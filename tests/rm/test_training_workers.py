@@ -1,11 +1,18 @@
 """Workers of training jobs are containers: where room is short they are shared, and taken where they are not handed
 back."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rm.scheduler.decisions import Preempt
 from rm.scheduler.events import ContainerEnded, QualityDue, TrainingReported
+from rm.scheduler.quality.job import TrainingJob
 from rm.scheduler.quality.spec import QualitySpec
+from rm.scheduler.quality.workers import fitted
 from tests.rm.rm_world import GB, HALVES, ONE_QUEUE, SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ContainerId, Resource
 from yaqd.model.training import TrainingReport
@@ -169,3 +176,21 @@ def test_a_queue_below_its_guarantee_gets_room_from_one_above(other: str) -> Non
     for _ in range(4):
         life.epoch()
     assert life.containers(waits)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 9000)), min_size=1, max_size=12),
+    st.integers(0, 60),
+)
+def test_fitted_workers_fit_and_each_job_keeps_one(jobs: list[tuple[bool, int]], workers: int) -> None:
+    made = [SimpleNamespace(partitions=8 if has_workers else 0) for has_workers, _ in jobs]
+    milli = [one for _, one in jobs]
+    wanted = [max(1, -(-one // 1000)) for has_workers, one in jobs if has_workers]
+    most = fitted(cast(list[TrainingJob], made), milli, workers)
+    if most is None:
+        assert sum(wanted) <= workers
+        return
+    given_ = [limit // 1000 for limit, (has_workers, _) in zip(most, jobs, strict=True) if has_workers]
+    assert sum(given_) == max(workers, len(given_))
+    assert all(1 <= one <= want for one, want in zip(given_, wanted, strict=True))
+    assert all(limit >= one for limit, (has_workers, one) in zip(most, jobs, strict=True) if not has_workers)

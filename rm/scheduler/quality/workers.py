@@ -8,6 +8,7 @@ in vain, as what it asks for never fits, is no longer waited for.
 
 import math
 from collections.abc import Iterator
+from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from rm.scheduler.decisions import Preempt
@@ -88,15 +89,18 @@ def fitted(jobs: list[TrainingJob], milli: list[int], workers: int) -> list[int]
     over = sum(wanted) - workers
     if over <= 0:
         return None
-    most = [MILLI * one for one in wanted]
-    for _ in range(over):
-        givers = [at for at, one in enumerate(wanted) if one > 1]
-        if not givers:
-            break
-        giver = min(givers, key=lambda at: (min(milli[at], most[at]) - MILLI * (wanted[at] - 1), -wanted[at]))
-        wanted[giver] -= 1
-        most[giver] = MILLI * wanted[giver]
-    return [most[at] if job.partitions else _NO_LIMIT for at, job in enumerate(jobs)]
+    # by what each one's last worker would have to do
+    givers = [(milli[at] - MILLI * (one - 1), -one, at) for at, one in enumerate(wanted) if one > 1]
+    heapify(givers)
+    while over > 0 and givers:
+        _, _, at = givers[0]
+        wanted[at] -= 1
+        over -= 1
+        if wanted[at] > 1:
+            heapreplace(givers, (MILLI, -wanted[at], at))
+        else:
+            heappop(givers)
+    return [MILLI * wanted[at] if job.partitions else _NO_LIMIT for at, job in enumerate(jobs)]
 
 
 def _who_waits(view: ClusterView, leaf: QueueView, jobs: list[TrainingJob]) -> Iterator[AttemptView]:
