@@ -8,6 +8,7 @@ works while they wait. It may use as many beside them, as long as the applicatio
 """
 
 import logging
+import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -29,8 +30,13 @@ _SILENT_MOST_S: Final = 600.0
 _DIFFER_S: Final = 2.0
 #: how long shares stay as they are while containers come and go, s
 _SHARES_S: Final = 0.25
-#: an application that has used more than its order by what it may use in this time divides it among all, s
-_OWED_S: Final = 3.0
+#: an application that has used so many times its order over this time divides it among all for longer, s; what its
+#: processes used at their start, and what nodes do before an order reaches them, is let be
+_WINDOW_S: Final = 10.0
+_MUCH: Final = 1.5
+_OWES_S: Final = 30.0
+_STARTED_MS: Final = 2000.0
+_LATE_S: Final = 2.0
 
 
 def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]) -> dict[NodeId, int]:
@@ -82,13 +88,18 @@ class _AtNode:
 class _Bounded:
     """One application whose cores somebody has set."""
 
-    __slots__ = ("_owed_at", "_owed_ms", "at_nodes", "milli", "shares", "shares_at", "total_ms")
+    __slots__ = (
+        *("_counted_at", "_ordered_ms", "_owes_until", "_used_ms", "_window_at"),
+        *("at_nodes", "milli", "shares", "shares_at", "total_ms"),
+    )
 
-    def __init__(self, now: float) -> None:
+    def __init__(self) -> None:
         self.milli: int | None = None
         self.total_ms = 0.0
-        #: what it has used beyond its orders, and by when that was counted
-        self._owed_ms, self._owed_at = 0.0, now
+        #: since when is counted, and by when was counted, what it was ordered and what it used
+        self._window_at: float | None = None
+        self._counted_at = self._ordered_ms = self._used_ms = 0.0
+        self._owes_until = -math.inf
         self.at_nodes: dict[NodeId, _AtNode] = {}
         #: as they were computed last, and when
         self.shares: dict[NodeId, int | None] = {}
@@ -96,13 +107,29 @@ class _Bounded:
 
     def settle(self, now: float, used_ms: float = 0.0) -> None:
         """Count what it was ordered until now, and what it is said to have used."""
-        ordered_ms = max(0.0, now - self._owed_at) * (self.milli or 0)
-        self._owed_ms, self._owed_at = max(0.0, self._owed_ms - ordered_ms) + used_ms, now
+        if self.milli is None:
+            self._window_at = None
+            return
+        if self._window_at is None:
+            self._window_at, self._counted_at, self._ordered_ms, self._used_ms = now, now, 0.0, 0.0
+        self._ordered_ms += max(0.0, now - self._counted_at) * self.milli
+        self._counted_at = now
+        self._used_ms += used_ms
+        if now - self._window_at >= _WINDOW_S:
+            if self._used_ms > _MUCH * self._ordered_ms + _STARTED_MS:
+                self._owes_until = now + _OWES_S
+            self._window_at = None
 
-    @property
-    def owes(self) -> bool:
+    def order(self, milli: int | None, now: float) -> None:
+        """Go by another order from now on; it takes some time to reach the nodes."""
+        self.settle(now)
+        if self.milli is not None and milli is not None and self._window_at is not None:
+            self._ordered_ms += _LATE_S * max(0, self.milli - milli)
+        self.milli, self.shares_at = milli, None
+
+    def owes(self, now: float) -> bool:
         """Whether it has used much more than it was ordered."""
-        return self._owed_ms > _OWED_S * (self.milli or 0)
+        return now < self._owes_until
 
 
 class ApplicationCores:
@@ -123,12 +150,10 @@ class ApplicationCores:
         if app is None or app.is_over:
             self.forget(app_id)
             return False
-        now = self._cluster.clock.now()
-        bounded = self._applications.setdefault(app_id, _Bounded(now))
+        bounded = self._applications.setdefault(app_id, _Bounded())
         milli = None if milli is None else min(max(0, milli), MILLI_MAX)
         if milli != bounded.milli:
-            bounded.settle(now)
-            bounded.milli, bounded.shares_at = milli, None
+            bounded.order(milli, self._cluster.clock.now())
         return True
 
     def forget(self, app_id: ApplicationId) -> None:
@@ -209,8 +234,9 @@ class ApplicationCores:
             running = app.attempt.containers.values() if app.attempt is not None else ()
             mine = [one.allocation for one in running if not one.allocation.is_master]
             last = max((one.priority for one in mine), default=0)
-            workers = [one for one in mine if one.priority == last or bounded.owes]
-            drivers = [] if bounded.owes else [one for one in mine if one.priority != last]
+            owes = bounded.owes(now)
+            workers = [one for one in mine if one.priority == last or owes]
+            drivers = [] if owes else [one for one in mine if one.priority != last]
             if bounded.milli is None:
                 bounded.shares = dict.fromkeys(one.node_id for one in mine)
             else:

@@ -145,12 +145,36 @@ def test_containers_of_others_leave_less() -> None:
 def test_turned_off_all_use_what_they_can_and_turned_on_again_they_are_told() -> None:
     life = Life()
     job = life.begin()
-    life.report(job, 1.0)
+    life.report(job, 1.0, max_milli=3000, partitions=4)
     (decision,) = life.tell(QualityChanged(None))
     assert isinstance(decision, CoresTargeted) and decision.order.milli is None
     assert not life.report(job, 0.5, first=1) and not life.epoch()
-    life.tell(QualityChanged(QualitySpec()))
-    assert [ordered.order.milli for ordered in life.report(job, 0.4, first=2)] == [8000]
+    (decision,) = life.tell(QualityChanged(QualitySpec()))
+    assert isinstance(decision, CoresTargeted) and decision.order.milli == 3000, "its terms are known still"
+    known = life.scheduler.facts.training(job.application_id)
+    assert known is not None and known.partitions == 4 and known.iteration == 1
+
+
+def test_a_program_whose_iterations_take_long_is_not_held_to_the_cores_that_it_had_before() -> None:
+    """It fits its threads to an order with its next report; the first half of a minute it loads data in one thread."""
+    life = Life(QualitySpec(policy="slaq-total"))
+    job, other = life.begin(), life.begin()
+    life.report(job, max_milli=8000)
+    life.report(other, *falling(30, 0.5), max_milli=8000)
+    used, done, threads, left = 0.0, 0, 1.0, 8.0
+    for second in range(1, 120):
+        cores = min(threads, life.cores(job) / 1000)
+        used += cores
+        life.used[job] = used
+        if second > 30:
+            left -= cores
+            if left <= 0:
+                done, left, threads = done + 1, 8.0, max(1.0, life.cores(job) / 1000)
+                life.report(job, 0.8**done, first=done)
+        life.epoch()
+        known = life.scheduler.facts.training(job.application_id)
+        assert known is not None and known.usable >= 8000
+    assert done > 15
 
 
 def test_an_attempt_that_ends_is_forgotten() -> None:

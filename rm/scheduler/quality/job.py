@@ -11,14 +11,14 @@ from yaqd.policies.quality.forecasts import JobSpec
 
 #: weight of the newest iterations in what one costs
 _NEW: Final = 0.3
-#: and where the part that no core shortens rises
-_SLOWLY: Final = 0.05
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
 #: what a job uses is looked at over this time, s, as nodes tell of it in lumps, cores of one second or so
 _LOOK_S: Final = 5.0
 _LUMPS: Final = 0.3
+#: an order that is so many times the least one since gives more to use
+_RISES: Final = 1.3
 #: who uses less than this part of its order leaves some unused; what was seen holds so long, s
 _SPARES: Final = 0.7
 _SEEN_S: Final = 60.0
@@ -34,11 +34,11 @@ class TrainingJob:
 
     __slots__ = (
         "_at",
-        "_looked_at",
-        "_looked_cpu_s",
-        "_looked_iteration",
-        "_looked_ordered_s",
-        "_ordered_all_s",
+        "_look_at",
+        "_look_cpu_s",
+        "_look_from",
+        "_look_iteration",
+        "_look_least",
         "_ordered_at",
         "_ordered_s",
         "_timed_cpu_s",
@@ -95,10 +95,11 @@ class TrainingJob:
         self._at, self._timed_cpu_s, self._timed_iteration = now, 0.0, -1
         #: core-seconds that were ordered since then, by this time
         self._ordered_s, self._ordered_at = 0.0, now
-        #: since the job came; and when was looked last at what it uses, with both counts then
-        self._ordered_all_s = 0.0
-        self._looked_at, self._looked_cpu_s, self._looked_ordered_s = now, 0.0, 0.0
-        self._looked_iteration = 0
+        #: since when it is looked at what it uses, with its processor time and iteration then; None: it is not yet
+        self._look_at: float | None = None
+        self._look_cpu_s, self._look_iteration = 0.0, 0
+        #: the least that it was ordered since; and the iteration from which on it can use that
+        self._look_least, self._look_from = _CAP_MAX, 1
         #: thousandths of a core that it was seen to use at most, and until when that is believed
         self.usable, self._usable_until = _CAP_MAX, now
         self.order: CoresOrder | None = None
@@ -130,41 +131,43 @@ class TrainingJob:
             move_s=move_s if self.partitions else 0.0,
         )
 
-    def ordered(self, order: CoresOrder, now: float) -> None:
-        """Take note of an order, which counts from now on."""
+    def ordered(self, order: CoresOrder | None, now: float) -> None:
+        """Take note of an order, which counts from now on; None: another one follows."""
         self._count_order(now)
         self.order = order
+        milli = order.milli if order is not None else None
+        if milli is None or milli > _RISES * self._look_least:
+            # a program hears of it later, and fits its threads to it with its next report
+            self._look_at, self._look_least, self._look_from = None, milli or _CAP_MAX, self.iteration + 2
+        else:
+            self._look_least = min(self._look_least, milli)
 
     def _count_order(self, now: float) -> None:
         milli = self.order.milli if self.order is not None else None
-        more_s = max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
-        self._ordered_s += more_s
-        self._ordered_all_s += more_s
+        self._ordered_s += max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
         self._ordered_at = now
 
     def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:
         """Take in the processor time that nodes tell by now, s.
 
         Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new. What the
-        job could not have of its order, as others were in the way, looks as if no core shortened it. So the second
-        falls at once, and rises slowly.
+        job could not have of its order, as others were in the way, looks as if no core shortened it.
         """
         self.cpu_s = max(self.cpu_s, cpu_s)
         self._count_order(now)
-        if now - self.since < _TOLD_S:
-            self._begin(now)
+        if now - self.since < _TOLD_S or self._timed_iteration < 0:
+            self._begin(now)  # from its first iteration on
             return None
         iterations, passed_s = self.iteration - self._timed_iteration, now - self._at
         used_s = self.cpu_s - self._timed_cpu_s
-        if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0:
+        if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0 or self._ordered_s <= 0.0:
             return None
         cost_s = min(_MOST_S, max(_LEAST_S, used_s / iterations))
         had = min(self._ordered_s / passed_s, self.usable / MILLI)
-        fixed_s = max(0.0, passed_s / iterations - cost_s / had) if had > 0.0 else 0.0
+        fixed_s = max(0.0, passed_s / iterations - cost_s / had)
         new = _NEW if self.is_timed else 1.0
         self.work_s += new * (cost_s - self.work_s)
-        rises = self.is_timed and fixed_s > self.fixed_s
-        self.fixed_s += (_SLOWLY if rises else 1.0) * (fixed_s - self.fixed_s)
+        self.fixed_s += new * (fixed_s - self.fixed_s)
         self._begin(now)
         self.is_timed = True
         return self.work_s, self.fixed_s
@@ -172,20 +175,23 @@ class TrainingJob:
     def used(self, now: float) -> int:
         """Return the thousandths of a core that a program is seen to use at most, whole cores, at least one.
 
-        It has none to spare unless it left much of its order unused over some iterations. What it was seen to use then
-        holds for a minute, as more cannot be seen while it has no more.
+        It has none to spare unless it left much of the least that it was ordered unused, over some iterations. What it
+        was seen to use then holds for a minute, as more cannot be seen while it has no more.
         """
-        passed_s = now - self._looked_at
-        if self.partitions or passed_s < _LOOK_S or self.iteration <= self._looked_iteration:
-            return self.usable
-        self._looked_iteration = self.iteration
-        ordered = (self._ordered_all_s - self._looked_ordered_s) / passed_s
-        used = max(0.0, self.cpu_s - self._looked_cpu_s) / passed_s
-        self._looked_at, self._looked_cpu_s, self._looked_ordered_s = now, self.cpu_s, self._ordered_all_s
-        if now - self.since >= _LOOK_S + _TOLD_S and used < _SPARES * ordered and ordered > 1.0:
-            self.usable, self._usable_until = MILLI * max(1, math.ceil(used - _LUMPS)), now + _SEEN_S
-        elif now >= self._usable_until:
+        if now >= self._usable_until:
             self.usable = _CAP_MAX
+        if self.partitions or self.iteration < max(1, self._look_from):
+            return self.usable
+        if self._look_at is None:
+            self._look_at, self._look_cpu_s, self._look_iteration = now, self.cpu_s, self.iteration
+        passed_s = now - self._look_at
+        if passed_s < _LOOK_S or self.iteration <= self._look_iteration:
+            return self.usable
+        used = max(0.0, self.cpu_s - self._look_cpu_s) / passed_s
+        if self._look_least > MILLI and used < _SPARES * self._look_least / MILLI:
+            self.usable, self._usable_until = MILLI * max(1, math.ceil(used - _LUMPS)), now + _SEEN_S
+        milli = self.order.milli if self.order is not None else None
+        self._look_at, self._look_least = None, milli or _CAP_MAX
         return self.usable
 
     def _begin(self, now: float) -> None:

@@ -66,10 +66,12 @@ class Training:
 
     def _reported(self, event: TrainingReported, now: float) -> Iterator[Outcome]:
         attempt, report = self._view.attempt(event.attempt_id), event.report
-        if self.spec is None or attempt is None:
+        if attempt is None:
             return
         job = self._jobs.get(attempt.id)
         if job is None:
+            if self.spec is None:
+                return
             job = self._jobs[attempt.id] = TrainingJob(attempt, now)
             job.row = self._forecasts.add(job.spec(report, self.spec.unit, self.spec.move_s))
         elif report.sequence <= job.sequence:
@@ -81,7 +83,8 @@ class Training:
             self._forecasts.report(job.row, float(report.first_iteration), report.losses)
             job.iteration = max(job.iteration, report.first_iteration + len(report.losses) - 1)
         if job.order is None:  # its first iteration waits for an order
-            yield from self._divide(attempt.app.leaf, now)
+            leaf = attempt.app.leaf
+            yield from self._divide(leaf, self._by_leaf()[leaf], self._milli()[leaf], now)
 
     def _due(self, event: QualityDue, now: float) -> Iterator[Outcome]:
         if self.spec is None or not self._jobs:
@@ -95,20 +98,21 @@ class Training:
                 if timed is not None:
                     self._forecasts.timed(job.row, *timed)
                 self._forecasts.uses(job.row, job.used(now))
-        for leaf in {job.attempt.app.leaf.path: job.attempt.app.leaf for job in self._jobs.values()}.values():
-            yield from self._divide(leaf, now)
-        for job in self._jobs.values():
-            yield from overdue(self._view, job, self.spec.hand_back_s, now)
+        milli = self._milli()
+        for leaf, jobs in self._by_leaf().items():
+            yield from self._divide(leaf, jobs, milli[leaf], now)
+        yield from overdue(self._view, self._jobs.values(), self.spec.hand_back_s, now)
 
     def _changed(self, event: QualityChanged, now: float) -> Iterator[Outcome]:
         """Go by another configuration; without one all have as many cores as they can use."""
         self.spec = event.spec
-        if event.spec is None:
-            for job in list(self._jobs.values()):
-                yield CoresTargeted(job.attempt.id, self._order(None, Reason.CAP), 0.0)
-                self.attempt_ended(job.attempt.id)
         for job in self._jobs.values():
-            job.order = None
+            if event.spec is None:
+                order = self._order(None, Reason.CAP)
+                job.ordered(order, now)
+                yield CoresTargeted(job.attempt.id, order, 0.0)
+            else:
+                job.ordered(None, now)
         yield from self._due(QualityDue(()), now)
 
     def attempt_ended(self, attempt_id: ApplicationAttemptId) -> None:
@@ -119,32 +123,38 @@ class Training:
 
     # ---- dividing
 
-    def _divide(self, leaf: QueueView, now: float) -> Iterator[CoresTargeted]:
+    def _by_leaf(self) -> dict[QueueView, list[TrainingJob]]:
+        found: dict[QueueView, list[TrainingJob]] = {}
+        for job in self._jobs.values():
+            found.setdefault(job.attempt.app.leaf, []).append(job)
+        return found
+
+    def _divide(self, leaf: QueueView, jobs: list[TrainingJob], milli: int, now: float) -> Iterator[CoresTargeted]:
         spec = self.spec
-        jobs = [job for job in self._jobs.values() if job.attempt.app.leaf is leaf]
-        if spec is None or not jobs:
+        if spec is None:
             return
         self._forecasts.refit()
         rows = np.array([job.row for job in jobs], dtype=np.int64)
-        division = Division(self._milli(leaf), spec.unit, spec.epoch_s)
-        shares = self._shares(leaf, jobs, _within(self._forecasts.jobs(rows), division, jobs), division, now)
+        facts = self._forecasts.jobs(rows)
+        workers = self._room.of(leaf, jobs, now)
+        if workers is not None:
+            programs = sum(int(cap) for job, cap in zip(jobs, facts.cap, strict=True) if not job.partitions)
+            milli = min(milli, MILLI * workers + programs)
+        division = Division(milli, spec.unit, spec.epoch_s)
+        shares = self._shares(leaf, jobs, _within(facts, division, jobs), division, workers)
         self._forecasts.given(rows, shares.milli)
-        for job, milli, gain, reason in zip(jobs, shares.milli, shares.gains, shares.reasons, strict=True):
+        for job, given, gain, reason in zip(jobs, shares.milli, shares.gains, shares.reasons, strict=True):
             job.gain, job.reason = float(gain), _reason(int(reason))
-            if job.order is None or job.order.milli != milli:
-                order = self._order(int(milli), job.reason)
+            if job.order is None or job.order.milli != given:
+                order = self._order(int(given), job.reason)
                 job.ordered(order, now)
                 yield CoresTargeted(job.attempt.id, order, job.gain)
 
     def _shares(
-        self, leaf: QueueView, jobs: list[TrainingJob], facts: TrainingJobs, division: Division, now: float
+        self, leaf: QueueView, jobs: list[TrainingJob], facts: TrainingJobs, division: Division, workers: int | None
     ) -> Shares:
         """Return what the policy gives; where not all workers have room, what it gives with as many as have."""
         policy = QUALITY[self._policy(leaf)]
-        workers = self._room.of(leaf, jobs, now)
-        if workers is not None:
-            programs = sum(int(cap) for job, cap in zip(jobs, facts.cap, strict=True) if not job.partitions)
-            division = replace(division, milli=min(division.milli, MILLI * workers + programs))
         shares = bounded(policy(facts, division), facts, division)
         most = None if workers is None else fitted(jobs, shares.milli.tolist(), workers)
         if most is None:
@@ -161,32 +171,29 @@ class Training:
         self._orders += 1
         return CoresOrder(self._orders, milli, int(reason))
 
-    def _milli(self, leaf: QueueView) -> int:
-        """Return the thousandths of a core that this leaf queue's training jobs divide.
+    def _milli(self) -> dict[QueueView, int]:
+        """Return the thousandths of a core that each leaf queue's training jobs divide.
 
-        Queues with training jobs share what there is by their guarantees, and what one cannot use goes to the others.
+        Queues with training jobs share what there is by what their other applications leave of their guarantees. What
+        one cannot use goes to the others.
         """
-        view = self._view
-        jobs = list(self._jobs.values())
-        leaves = list({job.attempt.app.leaf.path: job.attempt.app.leaf for job in jobs}.values())
-        ours = {job.attempt.app.id: job.attempt.app for job in jobs}
+        view, by_leaf = self._view, self._by_leaf()
         explicit = self.spec.milli if self.spec is not None else None
-        is_counted = explicit is None
         milli = total = MILLI * view.nodes.total.vcores if explicit is None else explicit
-        if is_counted:
-            milli = max(0, total - MILLI * max(0, view.root.used_cores - sum(app.used_cores for app in ours.values())))
-        usable = []
-        for one in leaves:
-            here = [job for job in jobs if job.attempt.app.leaf is one]
-            wanted = int(self._forecasts.jobs(np.array([job.row for job in here], dtype=np.int64)).cap.sum())
-            limit = int(total * one.spec.absolute_maximum)
-            if is_counted:
-                others = one.used_cores - sum(app.used_cores for app in ours.values() if app.leaf is one)
-                limit -= MILLI * max(0, others)
-            usable.append(max(0, min(wanted, limit)))
-        guarantees = np.array([max(one.spec.absolute_capacity, _LEAST_GUARANTEE) for one in leaves])
-        parts = level(guarantees, np.zeros(len(leaves)), np.array(usable, dtype=np.float64), float(milli))
-        return int(parts[leaves.index(leaf)] + 1e-6)
+        leaves = list(by_leaf)
+        ours = {leaf: sum(app.used_cores for app in {job.attempt.app for job in by_leaf[leaf]}) for leaf in leaves}
+        # cores that are named are not those that containers count
+        others = {leaf: MILLI * max(0, leaf.used_cores - ours[leaf]) if explicit is None else 0 for leaf in leaves}
+        if explicit is None:
+            milli = max(0, total - MILLI * max(0, view.root.used_cores - sum(ours.values())))
+        usable, weights = [], []
+        for leaf in leaves:
+            facts = self._forecasts.jobs(np.array([job.row for job in by_leaf[leaf]], dtype=np.int64))
+            limit = int(total * leaf.spec.absolute_maximum) - others[leaf]
+            usable.append(float(max(0, min(int(np.minimum(facts.cap, facts.usable).sum()), limit))))
+            weights.append(max(total * leaf.spec.absolute_capacity - others[leaf], _LEAST_GUARANTEE))
+        parts = level(np.array(weights), np.zeros(len(leaves)), np.array(usable), float(milli))
+        return {leaf: int(part + 1e-6) for leaf, part in zip(leaves, parts, strict=True)}
 
     def validate(self) -> None:
         """Assert every invariant."""

@@ -2,23 +2,23 @@
 
 A job's cores say how many workers it may have. What it does not hand back in time is taken from it. Where room is
 short, jobs with workers divide those that there is room for, less one for each who waits with less than an equal share.
-Else the first job would keep a full cluster to its end, as its workers never end by themselves. Who has waited for that
-in vain, as what it asks for never fits, is no longer waited for.
+Else the first job would keep a full cluster to its end, as its workers never end by themselves. Who has got nothing of
+that for a minute, as what it asks for never fits, is no longer waited for.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from rm.scheduler.decisions import Preempt
 from rm.scheduler.quality.job import TrainingJob
 from rm.scheduler.view.cluster import ClusterView
-from rm.scheduler.view.records import AttemptView, QueueView
-from yaqd.model import ApplicationAttemptId, ContainerId, NodeId, Resource
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ContainerId, NodeId, Resource
 from yaqd.policies.quality.facts import MILLI
 
-#: how long others have fewer workers for somebody who waits, s
+#: how long others have fewer workers for somebody who gets nothing, s
 _PATIENCE_S: Final = 60.0
 _NO_LIMIT: Final = 10**12
 #: containers of a job that are no workers: its master and its driver
@@ -41,43 +41,52 @@ class WorkerRoom:
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
-        #: by leaf queue: since when its jobs have fewer workers for somebody, scheduler's seconds
-        self._since: dict[str, dict[ApplicationAttemptId, float]] = {}
+        #: by leaf queue: since when its jobs have fewer workers for somebody, scheduler's seconds, and what he has
+        self._since: dict[str, dict[ApplicationAttemptId, tuple[float, int]]] = {}
 
     def of(self, leaf: QueueView, jobs: list[TrainingJob], now: float) -> int | None:
         """Return how many workers the jobs of a leaf queue can have together; None: as many as they may."""
         view = self._view
         with_workers = [job for job in jobs if job.partitions]
-        sizes = [size for job in with_workers if (size := _worker_size(view, job)) is not None]
+        _learn_sizes(view, with_workers)
+        sizes = [shape for job in with_workers for shape in _sizes(job)]
         if not sizes:
             return None
         waiting = self._newcomers(leaf, with_workers, now)
         has = sum(map(held, with_workers))
-        wanted = len(waiting) + max(0, sum(job.workers_max for job in with_workers) - has)
-        largest = _largest(sizes + [shape for one in waiting for shape in one.filed_shapes])
-        room = _room(view, leaf, largest, wanted)
-        return None if room >= wanted else max(len(with_workers), has + room - len(waiting))
+        wanted = max(0, sum(job.workers_max for job in with_workers) - has)
+        room = _room(view, leaf, _largest(sizes), wanted)
+        if waiting:  # what is free does not serve them, and is left until more is
+            return max(len(with_workers), has - len(waiting))
+        return None if room >= wanted else max(len(with_workers), has + room)
 
     def _newcomers(self, leaf: QueueView, jobs: list[TrainingJob], now: float) -> list[AttemptView]:
         """List those who wait for room that workers can make, as far as they are waited for."""
         found = list(_who_waits(self._view, leaf, jobs))
         before = self._since.get(leaf.path, {})
-        since = self._since[leaf.path] = {one.id: before.get(one.id, now) for one in found}
+        # who has got something since is waited for anew
+        self._since[leaf.path] = since = {
+            one.id: (last[0] if last is not None and last[1] == one.app.containers else now, one.app.containers)
+            for one in found
+            for last in (before.get(one.id),)
+        }
         if not found:
             return found
         made = _could_be_made(self._view, jobs)
-        fits = self._view.calculator.fits
-        waiting = []
-        for attempt in found:
-            ways = (
-                fits(shape, Resource(node.free_mb, node.free_cores, node.free_extras) + workers)
-                for node_id, workers in made.items()
-                if (node := self._view.nodes.get(node_id)) is not None and attempt.accepts(node)
-                for shape in attempt.filed_shapes
-            )
-            if now - since[attempt.id] < _PATIENCE_S and any(ways):
-                waiting.append(attempt)
-        return waiting
+        return [
+            one for one in found if now - since[one.id][0] < _PATIENCE_S and self._needs_and_can_have_room(one, made)
+        ]
+
+    def _needs_and_can_have_room(self, attempt: AttemptView, made: dict[NodeId, Resource]) -> bool:
+        nodes, fits = self._view.nodes, self._view.calculator.fits
+        if any(nodes.emptiest(shape, attempt.accepts, ANY_HOST) is not None for shape in attempt.filed_shapes):
+            return False
+        return any(
+            fits(shape, Resource(node.free_mb, node.free_cores, node.free_extras) + workers)
+            for node_id, workers in made.items()
+            if (node := nodes.get(node_id)) is not None and attempt.accepts(node)
+            for shape in attempt.filed_shapes
+        )
 
 
 def fitted(jobs: list[TrainingJob], milli: list[int], workers: int) -> list[int] | None:
@@ -135,21 +144,28 @@ def _largest(sizes: list[Resource]) -> Resource:
     return Resource(max(one.memory_mb for one in sizes), max(one.vcores for one in sizes))
 
 
-def _worker_size(view: ClusterView, job: TrainingJob) -> Resource | None:
-    """Return the size of a job's workers, before it has any that of what it asks for; None: nothing."""
-    if job.worker_size is None and held(job):
-        worker = view.containers[_of(view, job)[0]]
-        job.worker_size, job.worker_priority = worker.resource, worker.priority
-    if job.worker_size is None and job.attempt.filed_shapes:
-        return _largest(job.attempt.filed_shapes)
-    return job.worker_size
+def _learn_sizes(view: ClusterView, jobs: list[TrainingJob]) -> None:
+    """Note the size of workers where it is not known yet, and there are some."""
+    unknown = [job for job in jobs if job.worker_size is None and held(job)]
+    if unknown:
+        found = _of(view, unknown)
+        for job in unknown:
+            worker = view.containers[found[job.attempt.app][0]]
+            job.worker_size, job.worker_priority = worker.resource, worker.priority
 
 
-def _of(view: ClusterView, job: TrainingJob) -> list[ContainerId]:
-    """Return the job's containers but its master, workers first, and of these the last ones."""
-    app = job.attempt.app
-    mine = [(one.priority, id_) for id_, one in view.containers.items() if one.application is app and not one.is_master]
-    return [id_ for _, id_ in sorted(mine, reverse=True)]
+def _sizes(job: TrainingJob) -> list[Resource]:
+    """Return the size of a job's workers; before it has any, of what it asks for."""
+    return [job.worker_size] if job.worker_size is not None else job.attempt.filed_shapes
+
+
+def _of(view: ClusterView, jobs: list[TrainingJob]) -> dict[AppView, list[ContainerId]]:
+    """Return the jobs' containers but their masters, workers first, and of these the last ones."""
+    found: dict[AppView, list[tuple[int, ContainerId]]] = {job.attempt.app: [] for job in jobs}
+    for container_id, one in view.containers.items():
+        if one.application in found and not one.is_master:
+            found[one.application].append((one.priority, container_id))
+    return {app: [container_id for _, container_id in sorted(mine, reverse=True)] for app, mine in found.items()}
 
 
 def _room(view: ClusterView, leaf: QueueView, shape: Resource, most: int) -> int:
@@ -165,18 +181,21 @@ def _room(view: ClusterView, leaf: QueueView, shape: Resource, most: int) -> int
     return min(found, most)
 
 
-def overdue(view: ClusterView, job: TrainingJob, hand_back_s: float, now: float) -> Iterator[Preempt]:
-    """Take the workers that a job has had for too long beyond what its cores allow, the last ones first."""
-    many = held(job) - allowed(job)
-    if many <= 0:
-        job.over_since = None
-        return
-    if job.over_since is None:
-        job.over_since = now
-    elif now - job.over_since >= hand_back_s:
-        since_s = now - job.over_since
-        # those that end by it are seen to have ended later
-        job.over_since = now
-        for container_id in _of(view, job)[:many]:
+def overdue(view: ClusterView, jobs: Iterable[TrainingJob], hand_back_s: float, now: float) -> Iterator[Preempt]:
+    """Take the workers that jobs have had for too long beyond what their cores allow, the last ones first."""
+    due: list[tuple[TrainingJob, int, float]] = []
+    for job in jobs:
+        many = held(job) - allowed(job)
+        if many <= 0:
+            job.over_since = None
+        elif job.over_since is None:
+            job.over_since = now
+        elif now - job.over_since >= hand_back_s:
+            due.append((job, many, now - job.over_since))
+            # those that end by it are seen to have ended later
+            job.over_since = now
+    found = _of(view, [job for job, _, _ in due]) if due else {}
+    for job, many, since_s in due:
+        for container_id in found[job.attempt.app][:many]:
             reason = f"the job has fewer cores and did not hand it back in {since_s:.1f} s"
             yield Preempt(container_id, reason, tells_why=True)
