@@ -174,8 +174,8 @@ def _shares(
 ) -> Shares:
     rates = rates or rates_of(jobs, division.epoch_s)
     milli = units * division.unit
-    fall = worth_of(replace(jobs, weight=np.ones(len(jobs))), whole_falls(jobs))
-    gains = fall.at(rates.done(milli[:, None] / MILLI))[:, 0]
+    done = np.minimum(rates.done(milli[:, None] / MILLI)[:, 0], np.maximum(jobs.left, 0.0))
+    gains = drops_at(jobs.drops, done[:, None])[:, 0] / whole_falls(jobs)
     reasons = np.full(len(jobs), int(why))
     if why is not Reason.SHARE:
         reasons[milli <= jobs.floor] = Reason.FLOOR
