@@ -148,6 +148,7 @@ def test_turned_off_all_use_what_they_can_and_turned_on_again_they_are_told() ->
     life.report(job, 1.0, max_milli=3000, partitions=4)
     (decision,) = life.tell(QualityChanged(None))
     assert isinstance(decision, CoresTargeted) and decision.order.milli is None
+    assert not life.scheduler.facts.training_outlooks(), "no policy is named for cores that nobody divides"
     assert not life.report(job, 0.5, first=1) and not life.epoch()
     (decision,) = life.tell(QualityChanged(QualitySpec()))
     assert isinstance(decision, CoresTargeted) and decision.order.milli == 3000, "its terms are known still"

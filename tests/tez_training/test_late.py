@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,22 +32,24 @@ HANGING = DESCENT.replace(
 )
 
 
-def test_a_call_that_returns_in_time_is_let_be() -> None:
-    told: list[str] = []
-    late = LateCalls(0.5, told.append)
-    for _ in range(4):
-        with late.watched("step"):
-            time.sleep(0.2)
-    time.sleep(0.6)
-    with LateCalls(0.0, told.append).watched("step"):
-        time.sleep(0.1)
-    assert told == []
+@pytest.mark.parametrize(("timeout_s", "after_s", "is_late"), [(3.0, 3.0, False), (3.0, 3.1, True), (0.0, 1e9, False)])
+def test_a_call_is_late_after_its_time_and_no_earlier_one(timeout_s: float, after_s: float, is_late: bool) -> None:
+    at = [100.0]
+    calls = LateCalls(timeout_s, print, clock=lambda: at[0])
+    with calls.watched("first"):
+        pass
+    at[0] += 1000.0
+    assert calls.late() is None, "none is under way"
+    with calls.watched("second"):
+        at[0] += after_s
+        assert calls.late() == ("second" if is_late else None)
+    assert calls.late() is None
 
 
 def test_a_call_that_does_not_return_is_told_of_and_ends_its_process() -> None:
     program = (
         "from tez_adapter.training.late import LateCalls\n"
-        "late = LateCalls(0.3, lambda line: print('told', line, flush=True))\n"
+        "late = LateCalls(0.3, lambda line: print('told', line, flush=True)).start()\n"
         "with late.watched('T.step() on partition 1 in iteration 2'):\n"
         "    while True: pass\n"
     )

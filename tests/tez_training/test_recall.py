@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from tez_adapter.jobspec import Training
-from tez_adapter.training import curve as curves
 from tez_adapter.training.curve import POINTS_MAX, Curve, Point
-from tez_adapter.training.rm_reports import SPAN, RmReports
-from yaqd.policies.curves import losses
+from tez_adapter.training.rm_reports import RmReports
 from yaqd.policies.quality.forecasts import Forecasts, JobSpec
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.training import training_report
@@ -77,11 +75,6 @@ def anew(curve: Curve) -> RmReports:
     reports.recall(curve.landmarks(), curve.latest())
     reports.registered(UNDERSTOOD, curve.landmarks(), curve.latest())
     return reports
-
-
-def test_the_numbers_are_those_of_the_resource_manager() -> None:
-    assert SPAN == curves.LATEST == losses.WINDOW
-    assert (curves.LOSS_MAX, float(curves.ITERATION_MAX)) == (losses.LOSS_MAX, losses.ITERATION_MAX)
 
 
 @pytest.mark.parametrize("loss_of", [falls_at_first, falls_late])

@@ -12,12 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from yaqd.model.training import ITERATION_MAX, LOSS_MAX, WINDOW
+
 POINTS_MAX: Final = 4000
-#: latest losses that are all kept: what a ResourceManager predicts from
-LATEST: Final = 40
-#: losses beyond this, either way, and later iterations are nothing to a ResourceManager
-LOSS_MAX: Final = 1e100
-ITERATION_MAX: Final = 2**52
 _FIRST, _BEGIN, _LEAST, _STEEP, _FALLEN = "first", "begin", "least", "steep", "fallen"
 #: that a line has whose point only stays for now; on the last line, how the curve is thinned
 _PASSING, _STRIDE, _SEEN = "passing", "stride", "reports"
@@ -82,7 +79,7 @@ class Curve:
         self._marks: dict[str, Point] = {}
         #: the largest fall in one iteration
         self._fall = 0.0
-        self._latest: deque[Point] = deque(maxlen=LATEST)
+        self._latest: deque[Point] = deque(maxlen=WINDOW)
 
     def add(self, point: Point) -> bool:
         """Return whether it is news: iterations that were reported before are not."""

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Self
 
 from tez_adapter.training.settings import STEP_KEY
 
@@ -22,29 +22,39 @@ _EXIT: Final = 1
 
 
 class LateCalls:
-    def __init__(self, timeout_s: float, tell: Callable[[str], object]) -> None:
-        """`timeout_s`: 0 is for ever. `tell`: the job manager, called before the process ends."""
-        self._timeout_s, self._tell = timeout_s, tell
+    def __init__(
+        self, timeout_s: float, tell: Callable[[str], object], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`timeout_s`: 0 is for ever. `tell`: the job manager, called before the process ends. `clock`: in seconds."""
+        self._timeout_s, self._tell, self._clock = timeout_s, tell, clock
         #: the call under way, and since when
         self._call: tuple[str, float] | None = None
-        if timeout_s:
+
+    def start(self) -> Self:
+        """Watch from now on."""
+        if self._timeout_s:
             threading.Thread(target=self._watch, name="late calls", daemon=True).start()
+        return self
 
     @contextmanager
     def watched(self, call: str) -> Iterator[None]:
         """Watch what is done within; `call` names it."""
-        self._call = call, time.monotonic()
+        self._call = call, self._clock()
         try:
             yield
         finally:
             self._call = None
 
+    def late(self) -> str | None:
+        """Return the call that has taken too long by now."""
+        call = self._call
+        is_late = call is not None and 0 < self._timeout_s < self._clock() - call[1]
+        return call[0] if call is not None and is_late else None
+
     def _watch(self) -> None:
-        while True:
+        while (call := self.late()) is None:
             time.sleep(min(_LOOK_MAX_S, self._timeout_s / _LOOKS))
-            call = self._call
-            if call is not None and time.monotonic() - call[1] > self._timeout_s:
-                self._end(call[0])
+        self._end(call)
 
     def _end(self, call: str) -> NoReturn:
         line = f"{call} has not returned for {self._timeout_s:g} s ({STEP_KEY}); its process was ended"

@@ -12,15 +12,13 @@ from typing import Final
 
 from tez_adapter.jobspec import Training
 from tez_adapter.training.curve import counts
-from yaqd.model.training import ConvergenceClass, TrainingReport
+from yaqd.model.training import WINDOW, ConvergenceClass, TrainingReport
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.training import cores_order, training_report_pb
 from yaqd.proto.words import TRAINING
 
 #: losses that wait for a heartbeat; a window of the predictors is no longer
 _LOSSES_MAX: Final = 60
-#: iterations of a batch that tells what was before: a ResourceManager reads no more of one message
-SPAN: Final = 40
 #: batches of the latest losses: of a program that has a loss now and then only the last ones are told again
 _LATEST_MAX: Final = 4
 #: iterations whose processor time counts alike
@@ -111,7 +109,7 @@ class RmReports:
             carried = _latest_run(list(self._losses))
         else:
             carried = self._ahead.popleft()
-            if self._ahead or not self._losses or self._losses[-1][0] - carried[0][0] >= SPAN:
+            if self._ahead or not self._losses or self._losses[-1][0] - carried[0][0] >= WINDOW:
                 return carried
             carried = [*carried, *self._losses]
         self._losses.clear()
@@ -166,10 +164,10 @@ class RmReports:
 
 
 def _batches(losses: Sequence[tuple[int, float]]) -> list[list[tuple[int, float]]]:
-    """In as few as can be, each of no more than `SPAN` iterations."""
+    """In as few as can be, each of no more than `WINDOW` iterations."""
     batches: list[list[tuple[int, float]]] = []
     for loss in losses:
-        if batches and loss[0] - batches[-1][0][0] < SPAN:
+        if batches and loss[0] - batches[-1][0][0] < WINDOW:
             batches[-1].append(loss)
         else:
             batches.append([loss])

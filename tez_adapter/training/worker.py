@@ -32,7 +32,7 @@ class PartitionWorker:
         self._states = NodeStates(attempt.local_folders()[0], self._pull)
         #: partitions by index
         self._data: dict[int, Any] = {}
-        self._late = LateCalls(TrainingSettings.read(attempt.conf).step_timeout_s, self._tell_late)
+        self._late = LateCalls(TrainingSettings.read(attempt.conf).step_timeout_s, self._tell_late).start()
 
     def run(self) -> None:
         """Work until it is not wanted any more: NoLongerWanted."""

@@ -1,8 +1,16 @@
 """What a training job reports of itself, and what it is told about its cores."""
 
 from enum import IntEnum
+from typing import Final
 
 from yaqd.model.values import value
+
+#: losses beyond this, either way, are taken for diverged and left out: differences of them still fit a float
+LOSS_MAX: Final = 1e100
+#: an iteration beyond this is left out: further ones are not told apart by a float
+ITERATION_MAX: Final = 2**52
+#: newest losses of a job that its curve is predicted from; of one message no more are read
+WINDOW: Final = 40
 
 
 class ConvergenceClass(IntEnum):

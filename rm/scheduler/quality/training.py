@@ -57,8 +57,8 @@ class Training:
         return list(self._jobs.values())
 
     def outlooks(self) -> list[TrainingOutlook]:
-        """Return how each job goes on, as was predicted last."""
-        jobs = self.all()
+        """Return how each job goes on, as was predicted last; none where cores are not divided."""
+        jobs = self.all() if self.spec is not None else []
         policies = [self._policy(job.attempt.app.leaf) for job in jobs]
         return list(outlooks(jobs, policies, self._forecasts)) if jobs else []
 

@@ -52,27 +52,24 @@ class WorkerRoom:
         sizes = [shape for job in with_workers for shape in _sizes(job)]
         if not sizes:
             return None
-        waiting = self._newcomers(leaf, with_workers, now)
         has = sum(map(held, with_workers))
+        if waiting := self._newcomers(leaf, with_workers, now):
+            # what is free does not serve them, and is left until more is
+            return max(len(with_workers), has - len(waiting))
         wanted = max(0, sum(job.workers_max for job in with_workers) - has)
         room = _room(view, leaf, _largest(sizes), wanted)
-        if waiting:  # what is free does not serve them, and is left until more is
-            return max(len(with_workers), has - len(waiting))
         return None if room >= wanted else max(len(with_workers), has + room)
 
     def _newcomers(self, leaf: QueueView, jobs: list[TrainingJob], now: float) -> list[AttemptView]:
         """List those who wait for room that workers can make, as far as they are waited for."""
         found = list(_who_waits(self._view, leaf, jobs))
-        before = self._since.get(leaf.path, {})
-        # who has got something since is waited for anew
-        self._since[leaf.path] = since = {
-            one.id: (last[0] if last is not None and last[1] == one.app.containers else now, one.app.containers)
-            for one in found
-            for last in (before.get(one.id),)
-        }
-        if not found:
-            return found
-        made = _could_be_made(self._view, jobs)
+        before, since = self._since.get(leaf.path, {}), {}
+        for one in found:
+            at, had = before.get(one.id, (now, -1))
+            # who has got something since is waited for anew
+            since[one.id] = (at if had == one.app.containers else now), one.app.containers
+        self._since[leaf.path] = since
+        made = _could_be_made(self._view, jobs) if found else {}
         return [
             one for one in found if now - since[one.id][0] < _PATIENCE_S and self._needs_and_can_have_room(one, made)
         ]

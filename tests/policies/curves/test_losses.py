@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yaqd.policies.curves.losses import LOSS_MAX, LossWindows, numbers
+from yaqd.model.training import LOSS_MAX
+from yaqd.policies.curves.losses import LossWindows, numbers
 from yaqd.policies.curves.samples import WINDOW_MAX
 
 

@@ -10,13 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from yaqd.model.training import ITERATION_MAX, LOSS_MAX, WINDOW
 from yaqd.policies.curves.samples import WINDOW_MAX, Bools, Floats, Ints, Sample, sample
 
-#: losses beyond this, either way, are taken for diverged and left out: differences of them still fit a float
-LOSS_MAX: Final = 1e100
-#: an iteration beyond this is left out: further ones are not told apart by a float
-ITERATION_MAX: Final = 2.0**52
-WINDOW: Final = 40
 _GROWN: Final = 2
 
 

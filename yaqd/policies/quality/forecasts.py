@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from yaqd.model.training import WINDOW
 from yaqd.policies.curves.drops import HORIZONS, predicted_drops
-from yaqd.policies.curves.losses import WINDOW, LossWindows
+from yaqd.policies.curves.losses import LossWindows
 from yaqd.policies.curves.mix import AUTOMATIC
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.quality.facts import MILLI, TrainingJobs
@@ -65,7 +66,8 @@ class Forecasts:
         values = (spec.weight, spec.work_s, spec.fixed_s, spec.iterations, 0.0, target, spec.move_s)
         for name, number in zip(_FIELDS, values, strict=True):
             self._floats[name][row] = number
-        for name, count in _counts(spec):
+        counts = {"floor": spec.floor, "cap": spec.cap, "current": 0, "kind": spec.kind, "usable": spec.cap}
+        for name, count in counts.items():
             self._ints[name][row] = count
         self.drops[row] = _NEW_DROPS
         return row
@@ -165,7 +167,3 @@ class Forecasts:
             move_s=floats["move_s"][rows],
             usable=np.minimum(ints["usable"][rows], ints["cap"][rows]),
         )
-
-
-def _counts(spec: JobSpec) -> tuple[tuple[str, int], ...]:
-    return ("floor", spec.floor), ("cap", spec.cap), ("current", 0), ("kind", spec.kind), ("usable", spec.cap)

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from yaqd.model.training import WINDOW
 from yaqd.model.values import value
 from yaqd.policies.curves.drops import PREDICTORS
-from yaqd.policies.curves.losses import WINDOW
 from yaqd.policies.curves.samples import Floats, sample
 from yaqd.sim.training import TrainingResult, TrainingSystem, simulate_training
 from yaqd.sim.workloads.curves import CurveSet

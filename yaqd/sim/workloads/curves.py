@@ -20,8 +20,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from yaqd.model.training import LOSS_MAX
 from yaqd.model.values import value
-from yaqd.policies.curves.losses import LOSS_MAX
 from yaqd.policies.curves.mix import AUTOMATIC
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.reading import Place, lines

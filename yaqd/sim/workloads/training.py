@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from yaqd.model.training import LOSS_MAX
 from yaqd.model.values import value
 from yaqd.policies.curves.drops import CLASSES
-from yaqd.policies.curves.losses import LOSS_MAX
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.numbers import lognormal
