@@ -4,7 +4,6 @@ from typing import Any
 
 from yaqd.mapreduce import parse_params
 from yaqd.ml import IterativeJob, Partition
-from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import call_load, call_step
 from yaqd.ml.loading import load_iterative
 from yaqd.ml.threads import one_thread
@@ -21,4 +20,4 @@ def step(script: str, options: dict[str, str], index: int, frame: bytes, iterati
             job = job_class(parse_params(job_class, options))
             _loaded[key] = job, call_load(job, Partition.of(index, job.partitions))
         job, data = _loaded[key]
-        return call_step(job, from_bytes(frame), index, data, iteration)
+        return call_step(job, frame, index, data, iteration)

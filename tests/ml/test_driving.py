@@ -1,6 +1,6 @@
 """Data-parallel jobs: loading their class, calling their methods, the line that each mistake gets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.ml.ml_channel import Watched
+from yaqd.cli.ml.here import CurveKeeper, train_class
 from yaqd.mapreduce import JobError
 from yaqd.ml import IterativeJob, Partition, set_channel
-from yaqd.ml.arrays import from_bytes
+from yaqd.ml.arrays import from_bytes, to_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step, drive
 from yaqd.ml.loading import is_iterative, load_iterative
 
@@ -49,7 +50,7 @@ def steps(job: IterativeJob) -> Callable[[bytes], list[bytes]]:
     def evaluate(frame: bytes) -> list[bytes]:
         nonlocal iteration
         iteration += 1
-        return [call_step(job, from_bytes(frame), index, part, iteration) for index, part in enumerate(data)]
+        return [call_step(job, frame, index, part, iteration) for index, part in enumerate(data)]
 
     return evaluate
 
@@ -223,4 +224,25 @@ def test_what_a_step_changes_in_its_data_is_refused_not_lost_with_its_worker(wra
     job = Changing({}, seed=0, data=(), iterations=0)
     data = call_load(job, Partition.of(1, 3, (), 0))
     with pytest.raises(TrainingError, match=r"step\(\) on partition 1 in iteration 2 failed: ValueError: .*read-only"):
-        call_step(job, np.zeros(1), 1, data, 2)
+        call_step(job, to_bytes(np.zeros(1)), 1, data, 2)
+
+
+def test_a_step_has_the_state_for_itself_also_where_one_process_computes_all() -> None:
+    class Listing(IterativeJob):
+        partitions = 4
+
+        def load(self, partition: Partition) -> int:
+            return partition.index
+
+        def initial(self) -> Any:
+            return {"seen": []}
+
+        def step(self, state: Any, partition: int) -> int:
+            state["seen"].append(partition)
+            return len(state["seen"])
+
+        def combine(self, state: Any, partials: Sequence[int]) -> tuple[Any, float]:
+            return {"seen": [*state["seen"], *partials]}, 0.0
+
+    job = Listing({}, seed=0, data=(), iterations=2)
+    assert from_bytes(train_class(job, CurveKeeper())) == {"seen": [1] * 4 + [5] * 4}

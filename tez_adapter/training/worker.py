@@ -14,7 +14,6 @@ from tez_adapter.training.late import LateCalls
 from tez_adapter.training.settings import TrainingSettings
 from tez_adapter.training.states import NodeStates
 from yaqd.ml import IterativeJob, Partition
-from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step
 from yaqd.proto import job_training_pb2 as pb
 from yaqd.storage import StorageError
@@ -59,7 +58,7 @@ class PartitionWorker:
         for index in order.partitions:
             iteration = order.iteration + 1
             with self._late.watched(f"{self._named}.step() on partition {index} in iteration {iteration}"):
-                value = call_step(self._job, from_bytes(frame), index, self._data[index], iteration)
+                value = call_step(self._job, frame, index, self._data[index], iteration)
             partials.append(pb.Partial(partition=index, value=value))
             self._attempt.moved()
         return self._hand_in(order.step, partials, round(1e6 * (time.process_time() - began)))

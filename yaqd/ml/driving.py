@@ -39,10 +39,14 @@ def call_load(job: IterativeJob, partition: Partition) -> Any:
     return data
 
 
-def call_step(job: IterativeJob, state: Any, partition: int, data: Any, iteration: int) -> bytes:
-    """Return the frame of a partition's partial. `iteration` counts from 1; TrainingError names both."""
+def call_step(job: IterativeJob, state: bytes, partition: int, data: Any, iteration: int) -> bytes:
+    """Return the frame of a partition's partial. `iteration` counts from 1; TrainingError names both.
+
+    Each call has the state of this frame for itself, as what one put into a list of it would else be there for the next
+    ones of the same process: the model would depend on who computes what.
+    """
     where = f"on partition {partition} in iteration {iteration}"
-    return _framed(job, "step", where, _call(job, "step", where, state, data))
+    return _framed(job, "step", where, _call(job, "step", where, from_bytes(state), data))
 
 
 def drive(job: IterativeJob, evaluate: EvaluateFrames) -> bytes:

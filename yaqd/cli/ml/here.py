@@ -16,7 +16,6 @@ from typing import Final
 from yaqd.mapreduce import JobError
 from yaqd.mapreduce.loading import user_traceback
 from yaqd.ml import IterativeJob, Partition, Said, set_channel
-from yaqd.ml.arrays import from_bytes
 from yaqd.ml.driving import TrainingError, call_load, call_step, drive
 from yaqd.ml.iterative import Opener, open_here
 from yaqd.ml.reporting import usable_cores
@@ -115,8 +114,7 @@ def train_class(job: IterativeJob, channel: CurveKeeper, *, opener: Opener = ope
         def evaluate(frame: bytes) -> list[bytes]:
             nonlocal evaluation
             evaluation += 1
-            state = from_bytes(frame)
-            return [call_step(job, state, index, part, evaluation) for index, part in enumerate(data)]
+            return [call_step(job, frame, index, part, evaluation) for index, part in enumerate(data)]
 
         return drive(job, evaluate)
 
