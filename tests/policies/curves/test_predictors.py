@@ -1,5 +1,8 @@
 """Predictors: right on curves of their own family, and harmless on anything else."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +18,7 @@ from yaqd.policies.curves.drops import (
 )
 from yaqd.policies.curves.losses import LossWindows
 from yaqd.policies.curves.mix import SUBLINEAR, SUPERLINEAR
-from yaqd.policies.curves.samples import Sample
+from yaqd.policies.curves.samples import Sample, product
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 _AT_10 = int(np.flatnonzero(HORIZONS == 10)[0])
@@ -125,3 +128,35 @@ def test_a_sample_before_is_what_it_was() -> None:
     then: Sample = one(losses[:3], 10)
     assert earlier.counts[0] == 3
     assert earlier.values * earlier.scale[:, None] == pytest.approx(then.values * then.scale[:, None])
+
+
+#: times its own CPU time, of one thread and of all, around refits of many jobs
+_REFIT = """
+import time
+import subprocess
+import sys
+
+import numpy as np
+from yaqd.policies.curves.drops import predicted_drops
+from yaqd.policies.curves.samples import sample
+losses = np.random.default_rng(1).random((4000, 40)).cumsum(axis=1)[:, ::-1]
+windows = sample(np.broadcast_to(np.arange(40.0), losses.shape), losses, np.full(4000, 40))
+for _ in range(8):  # those that BLAS makes when it is loaded wait busily too, for a while
+    predicted_drops(windows)
+of_all, of_one = time.process_time(), time.thread_time()
+for _ in range(4):
+    predicted_drops(windows)
+print((time.process_time() - of_all) / (time.thread_time() - of_one))
+"""
+
+
+def test_a_refit_wakes_no_threads_that_wait_busily() -> None:
+    ran = subprocess.run([sys.executable, "-c", _REFIT], check=True, capture_output=True, text=True)
+    assert float(ran.stdout) < 1.02
+
+
+@given(st.integers(0, 700), st.integers(1, 60), st.integers(1, 30))
+def test_a_product_by_blocks_is_the_product(rows: int, columns: int, wide: int) -> None:
+    rng = np.random.default_rng(rows)
+    values, table = rng.normal(size=(rows, columns)), rng.normal(size=(columns, wide))
+    np.testing.assert_allclose(product(values, table), values @ table, rtol=1e-9, atol=1e-12)

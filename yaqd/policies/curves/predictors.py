@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Floats, Ints, Sample, picked
+from yaqd.policies.curves.samples import Floats, Ints, Sample, picked, product
 
 #: (sample, steps ahead by row: (jobs, horizons), growing) -> drops by row, (jobs, horizons)
 Predictor = Callable[[Sample, Floats], Floats]
@@ -56,8 +56,8 @@ def exponential(sample: Sample, ahead: Floats) -> Floats:
     back, weights = _weights(sample)
     shapes = _RATES ** back[:, None] - 1.0
     weighted = np.where(sample.known, weights, 0.0)
-    of_values = (weighted * sample.values) @ shapes
-    of_shapes = weighted @ shapes**2
+    of_values = product(weighted * sample.values, shapes)
+    of_shapes = product(weighted, shapes**2)
     height = np.maximum(of_values, 0.0) / np.maximum(of_shapes, _TINY)
     gain = height * np.maximum(of_values, 0.0)
     rate_at = np.argmax(gain, axis=1)
@@ -75,8 +75,8 @@ def sublinear(sample: Sample, ahead: Floats) -> Floats:
     """
     moments = _moments(sample)
     below = _ASYMPTOTES
-    second, third, fourth = (moments[power] @ _SQUARES for power in (2, 3, 4))
-    first, quadratic = (moments[power] @ _RISES for power in (1, 2))
+    second, third, fourth = (product(moments[power], _SQUARES) for power in (2, 3, 4))
+    first, quadratic = (product(moments[power], _RISES) for power in (1, 2))
     determinant = second * fourth - third**2
     is_sound = determinant > _TINY * second * fourth
     under = np.where(is_sound, determinant, 1.0)
@@ -88,7 +88,7 @@ def sublinear(sample: Sample, ahead: Floats) -> Floats:
     a = np.where(turns, 0.0, a)
     falls = first > 0.0
     b, a = np.where(falls, b, 0.0), np.where(falls, a, 0.0)
-    left = moments[0] @ _LEFT - 2 * (b * first + a * quadratic)
+    left = product(moments[0], _LEFT) - 2 * (b * first + a * quadratic)
     left += b**2 * second + 2 * a * b * third + a**2 * fourth
     # an asymptote lies well below every loss that was seen
     lowest = np.maximum(-sample.values.min(axis=1), 0.0)[:, None]
@@ -105,7 +105,7 @@ def _moments(sample: Sample) -> list[Floats]:
     part = np.where(sample.known, weights, 0.0)
     sums = []
     for _ in range(5):
-        sums.append(part @ steps)
+        sums.append(product(part, steps))
         part = part * sample.values
     every = np.stack(sums, axis=2)
     return [np.ascontiguousarray(every[:, power]) for power in range(5)]

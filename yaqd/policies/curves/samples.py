@@ -16,6 +16,8 @@ Bools = NDArray[np.bool_]
 
 #: points of a window at most: older losses say nothing that the newest 60 do not
 WINDOW_MAX: Final = 60
+#: multiplications that OpenBLAS leaves to one thread: 4 times 65,536 (interface/gemm.c, GEMM_MULTITHREAD_THRESHOLD)
+_ALONE: Final = 4 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +65,19 @@ class Sample:
             np.concatenate((self.steps, other.steps)),
             np.concatenate((self.scale, other.scale)),
         )
+
+
+def product(values: Floats, table: Floats) -> Floats:
+    """Return `values @ table`, computed by one thread, by blocks of rows so small that BLAS wakes no other.
+
+    Threads that BLAS has woken wait busily for more: they would double the processor time of a division, and take a
+    core from whoever shares the machine. One thread also gives the same bits on any number of cores.
+    """
+    block = max(1, _ALONE // table.size)
+    found = np.empty((len(values), table.shape[1]))
+    for at in range(0, len(values), block):
+        np.matmul(values[at : at + block], table, out=found[at : at + block])
+    return found
 
 
 def picked(values: Floats, columns: Ints) -> Floats:

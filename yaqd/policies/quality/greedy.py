@@ -5,6 +5,7 @@ units with the largest marginal worths. Where they are few, all are looked at. E
 as many are bought as there are, and only the units near that price are looked at.
 """
 
+from math import log
 from typing import Final
 
 import numpy as np
@@ -20,8 +21,10 @@ _NEAR_MAX: Final = 2_000_000
 _STEPS: Final = 48
 #: a marginal worth from which on a unit is worth something
 _TINY: Final = 1e-15
+#: a price at which everybody buys what is worth anything
+_CHEAPEST: Final = _TINY * 1e-3
 #: how far the price goes up at first where too many units are near it, as a part
-_WIDER: Final = 1e-4
+_WIDER: Final = 0.03
 
 
 class Greedy:
@@ -76,14 +79,14 @@ class Greedy:
         many = int(near.sum())
         if many > _NEAR_MAX:
             return raised(low, high, free - int((low - base).sum()))
-        rows = np.repeat(np.arange(len(base)), near)
-        before = low[rows] + np.arange(many) - np.repeat(np.cumsum(near) - near, near)
-        worths = self._at(before + 1, rows) - self._at(before, rows)
-        worths = np.where(before >= self._has[rows], worths * self._gaining[rows], worths)
+        rows = np.repeat(np.arange(len(base)), near + 1)
+        units = low[rows] + np.arange(many + len(base)) - np.repeat(np.cumsum(near + 1) - near - 1, near + 1)
+        found = self._worth.at(self._rates.done(np.asarray(units * self._unit, dtype=np.float64), rows), rows)
+        # the worth of each unit from the one before it; the first of a job is only where its next ones begin
+        is_unit = rows[1:] == rows[:-1]
+        worths, rows, units = np.diff(found)[is_unit], rows[1:][is_unit], units[1:][is_unit]
+        worths = np.where(units > self._has[rows], worths * self._gaining[rows], worths)
         return low + _largest(worths, rows, len(base), free - int((low - base).sum()))
-
-    def _at(self, units: Ints, rows: Ints) -> Floats:
-        return self._worth.at(self._rates.done(np.asarray(units * self._unit, dtype=np.float64), rows), rows)
 
 
 def _largest(worths: Floats, rows: Ints, jobs: int, many: int) -> Ints:
@@ -104,46 +107,53 @@ class _Price:
         self._rates, self._unit, self._base, self._caps = rates, unit, base, caps
         self._has, self._gaining = has, gaining
         self._counts_moves = bool((gaining < 1.0).any())
-        self._ahead = worth.ahead
-        wide = np.diff(worth.ahead, axis=1)
-        self._slopes = np.where(wide > 0.0, np.diff(worth.worth, axis=1) / np.where(wide > 0.0, wide, 1.0), 0.0)
-        # a core more does (epoch - fixed * done)^2 / (epoch * work) iterations more
-        rest = np.maximum(rates.epoch_s - rates.fixed_s[:, None] * self._ahead[:, :-1], 0.0)
-        margins = self._slopes * rest**2 / (rates.epoch_s * rates.work_s[:, None])
+        ahead = worth.ahead
+        wide = np.diff(ahead, axis=1)
         # segments of no width are all beyond the job's end
-        self._margins = np.ascontiguousarray(np.where(wide > 0.0, margins, 0.0).T)
-        self._every = np.arange(len(base))
+        slopes = np.divide(np.diff(worth.worth, axis=1), wide, out=np.zeros_like(wide), where=wide > 0.0)
+        # a core more does (epoch - fixed * done)^2 / (epoch * work) iterations more
+        rest = np.maximum(rates.epoch_s - rates.fixed_s[:, None] * ahead[:, :-1], 0.0)
+        margins = slopes * (np.square(rest) / (rates.epoch_s * rates.work_s[:, None]))
+        self._margins = np.ascontiguousarray(margins.T)
+        self._slopes, self._from, self._until = slopes.ravel(), ahead[:, :-1].ravel(), ahead[:, 1:].ravel()
+        # where each job's numbers begin in the arrays laid flat: these are picked from far faster
+        self._starts = np.arange(len(base)) * wide.shape[1]
 
     def bought(self, price: float) -> Ints:
         """Return units by job, at least the base and at most the cap."""
-        units = self._bought(np.full(len(self._base), price))
+        units = self._bought(price)
         if self._counts_moves:
             units = np.maximum(self._bought(price / self._gaining), np.minimum(units, self._has))
         return np.clip(units, self._base, self._caps)
 
-    def _bought(self, price: Floats) -> Ints:
+    def _bought(self, price: Floats | float) -> Ints:
         """Return the units of each job that are worth more than its price, each for itself."""
-        at = (self._margins > price).sum(axis=0) - 1
-        last = np.maximum(at, 0)
+        at = (self._margins > price).view(np.int8).sum(axis=0, dtype=np.int8).astype(np.int64) - 1
+        flat = self._starts + np.maximum(at, 0)
         rates = self._rates
-        slopes = np.maximum(self._slopes[self._every, last], 1e-300)
+        slopes = np.maximum(self._slopes.take(flat), 1e-300)
         rest = np.sqrt(price * rates.epoch_s * rates.work_s / slopes)
-        fixed = rates.fixed_s
-        until = self._ahead[self._every, last + 1]
+        fixed, until = rates.fixed_s, self._until.take(flat)
         ends = np.where(fixed > 0.0, (rates.epoch_s - rest) / np.where(fixed > 0.0, fixed, 1.0), until)
-        done = np.where(at < 0, 0.0, np.clip(ends, self._ahead[self._every, last], until))
+        done = np.where(at < 0, 0.0, np.clip(ends, self._from.take(flat), until))
         units = np.minimum(rates.cores(done) / self._unit, 1e15)
         return np.floor(units + 1e-9).astype(np.int64)
 
     def around(self, free: int) -> tuple[float, float]:
         """Return two near prices: at the first at most `free` units are bought, at the second as many or more."""
-        dear, cheap = float(self._margins.max(initial=_TINY)) * 2.0, _TINY * 1e-3
         wanted = int(self._base.sum()) + free
-        few, many = int(self._base.sum()), int(self.bought(cheap).sum())
-        for _ in range(_STEPS):
+        dear, few = float(self._margins.max(initial=_TINY)) * 2.0, int(self._base.sum())
+        cheap, many, cheaper = dear, few, 1.0 / 16.0
+        while many <= wanted and cheap > _CHEAPEST:
+            dear, few = cheap, many
+            cheap, cheaper = max(cheap * cheaper, _CHEAPEST), cheaper**2
+            many = int(self.bought(cheap).sum())
+        for step in range(_STEPS):
             if many - few <= len(self._base) or dear <= cheap * (1.0 + 1e-9):
                 break
-            middle = (dear * cheap) ** 0.5
+            # halves for certain, and in between where the price would lie if sales went with a power of it
+            part = 0.5 if step % 2 else log((wanted + 1) / (few + 1)) / log((many + 1) / (few + 1))
+            middle = dear * (cheap / dear) ** min(max(part, 0.01), 0.99)
             bought = int(self.bought(middle).sum())
             if bought <= wanted:
                 dear, few = middle, bought
