@@ -90,9 +90,9 @@ class ExplainTraining:
             #: until nine tenths of the whole predicted fall are done, with the cores that it has
             "ninetyS": _finite(outlook.ninety_s),
             "coreSeconds": round(job.cpu_s, 3),
-            "iterationCoreSeconds": round(job.work_s, 6) if job.is_timed else None,
+            "iterationCoreSeconds": round(job.cost.work_s, 6) if job.cost.is_known else None,
             #: of an iteration, what no core shortens
-            "iterationFixedS": round(job.fixed_s, 6) if job.is_timed else None,
+            "iterationFixedS": round(job.cost.fixed_s, 6) if job.cost.is_known else None,
         }
 
 

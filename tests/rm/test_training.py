@@ -97,8 +97,8 @@ def test_what_an_iteration_costs_is_counted_from_what_nodes_tell() -> None:
         life.report(job, 1 / second, first=second - 1, cpu_ms_per_iteration=1.0)
         life.used[job] = 2.0 * second
         life.epoch()
-    assert known.work_s == pytest.approx(2.0, rel=0.05), "the job says 1 ms"
-    assert 0.0 <= known.fixed_s <= 1.0
+    assert known.cost.work_s == pytest.approx(2.0, rel=0.05), "the job says 1 ms"
+    assert 0.0 <= known.cost.fixed_s <= 1.0
 
 
 def test_who_reports_no_loss_gets_an_equal_share_in_the_end() -> None:
@@ -229,7 +229,7 @@ def test_cost_is_counted_by_the_cores_that_were_ordered_meanwhile() -> None:
         life.epoch()
         if other is not None:
             life.tell(AttemptEnded(other))
-    assert known.work_s == pytest.approx(2.0, rel=0.2) and known.fixed_s < 0.1
+    assert known.cost.work_s == pytest.approx(2.0, rel=0.2) and known.cost.fixed_s < 0.1
 
 
 @pytest.mark.parametrize("policy", ["finish", "slaq-total"])
@@ -264,4 +264,4 @@ def test_what_a_job_did_before_its_checkpoint_cost_nothing_here() -> None:
         life.report(job, 0.001 / second, first=199 + second)
         life.used[job] = 2.0 * second
         life.epoch()
-    assert known.work_s == pytest.approx(2.0), "two core-seconds an iteration since it is here"
+    assert known.cost.work_s == pytest.approx(2.0), "two core-seconds an iteration since it is here"

@@ -3,17 +3,13 @@
 import math
 from typing import Final
 
+from rm.scheduler.quality.cost import IterationCost
 from rm.scheduler.view.records import AttemptView
 from yaqd.model import Resource
 from yaqd.model.training import CoresOrder, TrainingReport
 from yaqd.policies.quality.facts import MILLI, Reason
 from yaqd.policies.quality.forecasts import JobSpec
 
-#: weight of the newest iterations in what one costs
-_NEW: Final = 0.3
-#: an iteration costs no less and no more than this, core-seconds, whatever is told
-_LEAST_S: Final = 1e-4
-_MOST_S: Final = 1e7
 #: what a job uses is looked at over this time, s, as nodes tell of it in lumps, cores of one second or so
 _LOOK_S: Final = 5.0
 _LUMPS: Final = 0.3
@@ -22,8 +18,6 @@ _RISES: Final = 1.3
 #: who uses less than this part of its order leaves some unused; what was seen holds so long, s
 _SPARES: Final = 0.7
 _SEEN_S: Final = 60.0
-#: by then a job that goes on from a checkpoint has told what it had done before, s: that cost nothing here
-_TOLD_S: Final = 3.0
 #: bounds of what a job says of itself
 _WEIGHT_MAX: Final = 1e6
 _CAP_MAX: Final = 10**9
@@ -33,22 +27,16 @@ class TrainingJob:
     """What a job has told, what nodes tell of it, and what it was ordered last."""
 
     __slots__ = (
-        "_at",
         "_look_at",
         "_look_cpu_s",
         "_look_from",
         "_look_iteration",
         "_look_least",
-        "_ordered_at",
-        "_ordered_s",
-        "_timed_cpu_s",
-        "_timed_iteration",
         "_usable_until",
         "attempt",
+        "cost",
         "cpu_s",
-        "fixed_s",
         "gain",
-        "is_timed",
         "iteration",
         "iterations_expected",
         "order",
@@ -59,7 +47,6 @@ class TrainingJob:
         "sequence",
         "since",
         "usable",
-        "work_s",
         "worker_priority",
         "worker_size",
         "workers_max",
@@ -88,13 +75,7 @@ class TrainingJob:
         self.over_since: float | None = None
         #: processor time that nodes have told, s
         self.cpu_s = 0.0
-        #: what an iteration costs by their word: core-seconds, and seconds that no core shortens
-        self.is_timed = False
-        self.work_s, self.fixed_s = 1.0, 0.0
-        #: when the cost was counted last, and up to which processor time and iteration
-        self._at, self._timed_cpu_s, self._timed_iteration = now, 0.0, -1
-        #: core-seconds that were ordered since then, by this time
-        self._ordered_s, self._ordered_at = 0.0, now
+        self.cost = IterationCost(now)
         #: since when it is looked at what it uses, with its processor time and iteration then; None: it is not yet
         self._look_at: float | None = None
         self._look_cpu_s, self._look_iteration = 0.0, 0
@@ -143,34 +124,13 @@ class TrainingJob:
             self._look_least = min(self._look_least, milli)
 
     def _count_order(self, now: float) -> None:
-        milli = self.order.milli if self.order is not None else None
-        self._ordered_s += max(0.0, now - self._ordered_at) * (milli if milli is not None else 0) / MILLI
-        self._ordered_at = now
+        self.cost.ordered(self.order.milli or 0 if self.order is not None else 0, now)
 
-    def timed(self, cpu_s: float, now: float) -> tuple[float, float] | None:
-        """Take in the processor time that nodes tell by now, s.
-
-        Returns what an iteration costs: core-seconds, and seconds that no core shortens. None: nothing new. What the
-        job could not have of its order, as others were in the way, looks as if no core shortened it.
-        """
+    def timed(self, cpu_s: float, now: float) -> bool:
+        """Take in the processor time that nodes tell by now, s; return whether that changed what an iteration costs."""
         self.cpu_s = max(self.cpu_s, cpu_s)
         self._count_order(now)
-        if now - self.since < _TOLD_S or self._timed_iteration < 0:
-            self._begin(now)  # from its first iteration on
-            return None
-        iterations, passed_s = self.iteration - self._timed_iteration, now - self._at
-        used_s = self.cpu_s - self._timed_cpu_s
-        if iterations <= 0 or passed_s <= 0.0 or used_s <= 0.0 or self._ordered_s <= 0.0:
-            return None
-        cost_s = min(_MOST_S, max(_LEAST_S, used_s / iterations))
-        had = min(self._ordered_s / passed_s, self.usable / MILLI)
-        fixed_s = max(0.0, passed_s / iterations - cost_s / had)
-        new = _NEW if self.is_timed else 1.0
-        self.work_s += new * (cost_s - self.work_s)
-        self.fixed_s += new * (fixed_s - self.fixed_s)
-        self._begin(now)
-        self.is_timed = True
-        return self.work_s, self.fixed_s
+        return self.cost.look(self.cpu_s, self.iteration, self.usable / MILLI, now)
 
     def used(self, now: float) -> int:
         """Return the thousandths of a core that a program is seen to use at most, whole cores, at least one.
@@ -193,7 +153,3 @@ class TrainingJob:
         milli = self.order.milli if self.order is not None else None
         self._look_at, self._look_least = None, milli or _CAP_MAX
         return self.usable
-
-    def _begin(self, now: float) -> None:
-        """Count from now on."""
-        self._at, self._timed_cpu_s, self._timed_iteration, self._ordered_s = now, self.cpu_s, self.iteration, 0.0

@@ -77,7 +77,7 @@ class Training:
         elif report.sequence <= job.sequence:
             return  # it was heard before, or is older than what was
         job.sequence = report.sequence
-        if report.cpu_ms_per_iteration is not None and not job.is_timed:
+        if report.cpu_ms_per_iteration is not None and not job.cost.is_known:
             self._forecasts.timed(job.row, _core_s(report.cpu_ms_per_iteration), 0.0)
         if report.losses:
             self._forecasts.report(job.row, float(report.first_iteration), report.losses)
@@ -94,9 +94,8 @@ class Training:
             cpu_s = used.get(job.attempt.app.id)
             if cpu_s is not None:
                 self._forecasts.ran(job.row, max(0.0, cpu_s - job.cpu_s))
-                timed = job.timed(cpu_s, now)
-                if timed is not None:
-                    self._forecasts.timed(job.row, *timed)
+                if job.timed(cpu_s, now):
+                    self._forecasts.timed(job.row, job.cost.work_s, job.cost.fixed_s)
                 self._forecasts.uses(job.row, job.used(now))
         milli = self._milli()
         for leaf, jobs in self._by_leaf().items():
