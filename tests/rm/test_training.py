@@ -63,6 +63,37 @@ def test_who_falls_fast_gets_more_than_who_has_converged_and_all_get_something()
     assert life.cores(fast) + life.cores(flat) <= 8000
 
 
+def test_a_program_that_starts_takes_one_core_from_others_and_all_that_nobody_needs() -> None:
+    life = Life()
+    alone = life.begin()
+    life.report(alone)
+    assert life.cores(alone) == 8000
+    life.report(alone, *falling(12, 0.9))
+    starting, of_class = life.begin(), life.begin()
+    life.report(starting)
+    assert life.cores(starting) == 1000, "it imports"
+    life.epoch()
+    assert life.cores(starting) == 1000
+    life.report(starting, 1.0)
+    life.epoch()
+    assert life.cores(starting) > 1000, "a new one is taken to fall fast"
+    life.report(of_class, partitions=8)
+    life.epoch()
+    assert life.cores(of_class) > 1000, "its workers load their data"
+
+
+def test_a_program_that_says_no_loss_for_long_is_not_starting() -> None:
+    life = Life()
+    other, silent = life.begin(), life.begin()
+    life.report(other, *falling(12, 0.9))
+    life.report(silent)
+    life.epoch()
+    assert life.cores(silent) == 1000
+    for _ in range(3):
+        life.epoch()
+    assert life.cores(silent) > 1000
+
+
 def test_a_repeated_report_and_iterations_that_go_back_count_nothing_twice() -> None:
     life = Life()
     job = life.begin()

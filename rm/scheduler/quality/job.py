@@ -18,6 +18,8 @@ _RISES: Final = 1.3
 #: who uses less than this part of its order leaves some unused; what was seen holds so long, s
 _SPARES: Final = 0.7
 _SEEN_S: Final = 60.0
+#: a program without a loss is taken to be starting for so long, s
+_STARTS_S: Final = 3.0
 #: bounds of what a job says of itself
 _WEIGHT_MAX: Final = 1e6
 _CAP_MAX: Final = 10**9
@@ -132,8 +134,13 @@ class TrainingJob:
         self._count_order(now)
         return self.cost.look(self.cpu_s, self.iteration, self.usable / MILLI, now)
 
-    def used(self, now: float) -> int:
-        """Return the thousandths of a core that a program is seen to use at most, whole cores, at least one.
+    def uses(self, now: float) -> int:
+        """Return the thousandths of a core that a job can use at most: of a program that starts, and imports, one."""
+        is_starting = self.iteration < 0 and not self.partitions and now - self.since < _STARTS_S
+        return MILLI if is_starting else self.usable
+
+    def look(self, now: float) -> None:
+        """Look at what a program has used: whole cores, at least one.
 
         It has none to spare unless it left much of the least that it was ordered unused, over some iterations. What it
         was seen to use then holds for a minute, as more cannot be seen while it has no more.
@@ -141,15 +148,14 @@ class TrainingJob:
         if now >= self._usable_until:
             self.usable = _CAP_MAX
         if self.partitions or self.iteration < max(1, self._look_from):
-            return self.usable
+            return
         if self._look_at is None:
             self._look_at, self._look_cpu_s, self._look_iteration = now, self.cpu_s, self.iteration
         passed_s = now - self._look_at
         if passed_s < _LOOK_S or self.iteration <= self._look_iteration:
-            return self.usable
+            return
         used = max(0.0, self.cpu_s - self._look_cpu_s) / passed_s
         if self._look_least > MILLI and used < _SPARES * self._look_least / MILLI:
             self.usable, self._usable_until = MILLI * max(1, math.ceil(used - _LUMPS)), now + _SEEN_S
         milli = self.order.milli if self.order is not None else None
         self._look_at, self._look_least = None, milli or _CAP_MAX
-        return self.usable

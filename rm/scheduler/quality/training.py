@@ -82,6 +82,7 @@ class Training:
         if report.losses:
             self._forecasts.report(job.row, float(report.first_iteration), report.losses)
             job.iteration = max(job.iteration, report.first_iteration + len(report.losses) - 1)
+        self._forecasts.uses(job.row, job.uses(now))
         if job.order is None:  # its first iteration waits for an order
             leaf = attempt.app.leaf
             yield from self._divide(leaf, self._by_leaf()[leaf], self._milli()[leaf], now)
@@ -96,7 +97,8 @@ class Training:
                 self._forecasts.ran(job.row, max(0.0, cpu_s - job.cpu_s))
                 if job.timed(cpu_s, now):
                     self._forecasts.timed(job.row, job.cost.work_s, job.cost.fixed_s)
-                self._forecasts.uses(job.row, job.used(now))
+                job.look(now)
+            self._forecasts.uses(job.row, job.uses(now))
         milli = self._milli()
         for leaf, jobs in self._by_leaf().items():
             yield from self._divide(leaf, jobs, milli[leaf], now)
@@ -174,7 +176,7 @@ class Training:
         """Return the thousandths of a core that each leaf queue's training jobs divide.
 
         Queues with training jobs share what there is by what their other applications leave of their guarantees. What
-        one cannot use goes to the others.
+        one cannot use goes to the others, and what is left then to those that may have it.
         """
         view, by_leaf = self._view, self._by_leaf()
         explicit = self.spec.milli if self.spec is not None else None
@@ -185,13 +187,16 @@ class Training:
         others = {leaf: MILLI * max(0, leaf.used_cores - ours[leaf]) if explicit is None else 0 for leaf in leaves}
         if explicit is None:
             milli = max(0, total - MILLI * max(0, view.root.used_cores - sum(ours.values())))
-        usable, weights = [], []
+        usable, most, weights = [], [], []
         for leaf in leaves:
             facts = self._forecasts.jobs(np.array([job.row for job in by_leaf[leaf]], dtype=np.int64))
             limit = int(total * leaf.spec.absolute_maximum) - others[leaf]
-            usable.append(float(max(0, min(int(np.minimum(facts.cap, facts.usable).sum()), limit))))
+            for known, found in ((np.minimum(facts.cap, facts.usable), usable), (facts.cap, most)):
+                found.append(float(max(0, min(int(known.sum()), limit))))
             weights.append(max(total * leaf.spec.absolute_capacity - others[leaf], _LEAST_GUARANTEE))
-        parts = level(np.array(weights), np.zeros(len(leaves)), np.array(usable), float(milli))
+        parts = np.zeros(len(leaves))
+        for caps in (usable, most):
+            parts = level(np.array(weights), parts, np.array(caps), float(milli))
         return {leaf: int(part + 1e-6) for leaf, part in zip(leaves, parts, strict=True)}
 
     def validate(self) -> None:
