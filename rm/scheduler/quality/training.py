@@ -187,7 +187,9 @@ class Training:
         others = {leaf: MILLI * max(0, leaf.used_cores - ours[leaf]) if explicit is None else 0 for leaf in leaves}
         if explicit is None:
             milli = max(0, total - MILLI * max(0, view.root.used_cores - sum(ours.values())))
-        usable, most, weights = [], [], []
+        usable: list[float] = []
+        most: list[float] = []
+        weights: list[float] = []
         for leaf in leaves:
             facts = self._forecasts.jobs(np.array([job.row for job in by_leaf[leaf]], dtype=np.int64))
             limit = int(total * leaf.spec.absolute_maximum) - others[leaf]
