@@ -27,6 +27,7 @@ class QualityMonitor:
         if spec != self._spec:
             log.info("cores of training jobs are %s: %s", "divided" if spec is not None else "not divided", spec)
             self._spec = spec
+            self._cores.divided(spec.epoch_s if spec is not None else None)
             self._cluster.schedule(QualityChanged(spec))
 
     def check(self, now: float) -> None:
@@ -42,6 +43,7 @@ class QualityMonitor:
             self._cluster.schedule(QualityDue(used))
             took_s = self._cluster.clock.now() - began
             self._cluster.longest_division_s = max(self._cluster.longest_division_s, took_s)
+            self._cores.divided(self._spec.epoch_s)
 
     def targeted(self, decision: CoresTargeted) -> None:
         """Hold the job to its cores; its master hears of them with its next answer."""

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import Final
+from zlib import crc32
 
 from rm.applications.records import Application
 from rm.cluster import Cluster
@@ -37,6 +38,10 @@ _MUCH: Final = 1.5
 _OWES_S: Final = 30.0
 _STARTED_MS: Final = 2000.0
 _LATE_S: Final = 2.0
+#: nodes come so long after a division, s, and so many ms apart at most; none comes sooner than so, s
+_AFTER_S: Final = 0.03
+_APART_MS: Final = 50
+_SOON_S: Final = 0.1
 
 
 def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]) -> dict[NodeId, int]:
@@ -59,6 +64,19 @@ def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]
         share = left * weight // total
         shares[node], left, total = share, left - share, total - weight
     return shares
+
+
+def beat_after(most_s: float, at_s: float, epoch_s: float) -> float:
+    """Return the last time of `at_s`, `at_s` + `epoch_s` and so on that is at most `most_s` ahead, or a little more.
+
+    Where there is none, `most_s`. All are seconds from now; `at_s` may be past.
+    """
+    first_s = at_s % epoch_s
+    if first_s < _SOON_S:
+        first_s += epoch_s
+    if first_s > most_s + _SOON_S:
+        return most_s
+    return first_s + max(0, math.floor((most_s - first_s) / epoch_s)) * epoch_s
 
 
 class _AtNode:
@@ -137,6 +155,12 @@ class ApplicationCores:
         self._cluster = cluster
         self._applications: dict[ApplicationId, _Bounded] = {}
         self._liars: set[NodeId] = set()
+        #: when cores were divided last, and time between two divisions, s; None: nobody divides them
+        self._division: tuple[float, float] | None = None
+
+    def divided(self, epoch_s: float | None) -> None:
+        """Note that cores are divided now, and again after `epoch_s` seconds; None: nobody divides them any more."""
+        self._division = (self._cluster.clock.now(), epoch_s) if epoch_s is not None else None
 
     # ---- what the scheduler's owner of training jobs asks and orders
 
@@ -225,6 +249,14 @@ class ApplicationCores:
         if wanted != node.cores_told:
             node.cores_told = wanted
             put_apps_cores(response.yaq_cores, wanted)
+
+    def heartbeat_ms(self, node: RmNode, most_ms: int) -> int:
+        """Return how soon a node is to come again, ms: where it holds jobs to their cores right after a division."""
+        if self._division is None or not _is_aware(node) or self._applications.keys().isdisjoint(node.applications):
+            return most_ms
+        at, epoch_s = self._division
+        after_s = _AFTER_S + crc32(str(node.id).encode()) % _APART_MS / 1000
+        return round(1000 * beat_after(most_ms / 1000, at + after_s - self._cluster.clock.now(), epoch_s))
 
     def _shares(self, bounded: _Bounded, app: Application) -> dict[NodeId, int | None]:
         now = self._cluster.clock.now()

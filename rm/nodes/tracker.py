@@ -185,7 +185,7 @@ class NodeTracker:
         response = pb.NodeHeartbeatResponse(
             response_id=node.response_id,
             nodeAction=pb.NORMAL,
-            nextHeartBeatInterval=self.settings.heartbeat_interval_ms,
+            nextHeartBeatInterval=self.cores.heartbeat_ms(node, self.settings.heartbeat_interval_ms),
         )
         scheduler = self._cluster.scheduler
         if scheduler.facts.gives_opportunistic:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rm.nodes.cores import ApplicationCores, divide
+from rm.nodes.cores import ApplicationCores, beat_after, divide
 from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster
 from yaqd.model import ApplicationId, ContainerId, NodeId
 from yaqd.proto import convert, training
@@ -36,6 +36,15 @@ def test_the_parts_make_up_the_whole(milli: int, nodes: list[tuple[int, int]]) -
 
 def test_nobody_at_all_gets_nothing() -> None:
     assert divide(500, {}, {}) == {}
+
+
+@given(st.floats(0.05, 10.0), st.floats(-100.0, 100.0), st.floats(0.2, 10.0))
+def test_a_node_comes_after_a_division_and_hardly_later_than_always(most: float, at: float, epoch: float) -> None:
+    found = beat_after(most, at, epoch)
+    assert min(most, 0.1) <= found <= most + 0.1 + 1e-9
+    if epoch <= most:
+        off = (found - at) % epoch
+        assert min(off, epoch - off) < 1e-6
 
 
 class World:
@@ -100,6 +109,22 @@ async def test_a_node_is_told_what_has_changed_and_no_more(world: World) -> None
     assert await world.told() == {world.app_id: None}
     world.cores.forget(world.app_id)
     assert await world.told() == {} and await world.told() is None
+
+
+async def test_a_node_that_holds_a_job_to_its_cores_comes_right_after_they_are_divided(world: World) -> None:
+    async def next_ms() -> int:
+        return (await world.node.beat()).nextHeartBeatInterval
+
+    await world.workers(1)
+    world.cores.divided(1.0)
+    assert await next_ms() == 1000, "nobody has set its cores"
+    world.cores.set_cores(world.app_id, 500)
+    world.clock.seconds += 0.4
+    assert 630 <= await next_ms() <= 680
+    world.clock.seconds += 0.64
+    assert 990 <= await next_ms() <= 1040, "it has just come"
+    world.cores.divided(None)
+    assert await next_ms() == 1000
 
 
 async def test_a_node_that_registers_again_is_told_again(world: World) -> None:
