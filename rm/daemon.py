@@ -300,6 +300,7 @@ class ResourceManager:
         await self._listen("yarn.resourcemanager.resource-tracker.address", self.servers.tracker.start())
         await self._listen("yarn.resourcemanager.admin.address", self.servers.admin.start())
         self._ticker = loop.call_later(self._tick_s, self._tick)
+        self.quality.start(self._tick_s)
         if self.retention is not None:
             self.retention.start()
         self.left_overs.start()
@@ -318,6 +319,7 @@ class ResourceManager:
         if self._ticker is not None:
             self._ticker.cancel()
             self._ticker = None
+        self.quality.stop()
         for server in self.servers.all():
             await server.stop()
         if self.web is not None:
@@ -361,7 +363,6 @@ class ResourceManager:
             self.nodes.check_silence,
             self.decommission.forget_untracked,
             self.preemption.check,
-            self.quality.check,
             self.tracker.cores.check,
             self.applications.check_expiry,
             self.updates.check_expiry,

@@ -1,5 +1,6 @@
 """Time for the division of cores among training jobs: asks the scheduler for it, and has nodes hold jobs to it."""
 
+import asyncio
 import logging
 from typing import Final
 
@@ -21,6 +22,24 @@ class QualityMonitor:
         self._cores = cores
         self._spec = spec
         self._last = cluster.clock.now()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, tick_s: float) -> None:
+        """Look every epoch from now on, or every `tick_s` seconds where that is shorter."""
+        wait_s = tick_s if self._spec is None else min(tick_s, self._spec.epoch_s)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._tick, tick_s)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self, tick_s: float) -> None:
+        try:
+            self.check(self._cluster.clock.now())
+        except Exception:
+            log.exception("cores could not be divided; it is tried again")
+        self.start(tick_s)
 
     def refresh(self, spec: QualitySpec | None) -> None:
         """Go by these settings from now on."""

@@ -1,5 +1,6 @@
 """Masters of training jobs and the ResourceManager: what they agree on, orders in answers, nodes that are told."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -74,6 +75,25 @@ async def test_an_epoch_divides_and_the_page_and_explain_say_why(job: Job) -> No
     explained: Any = (await get(job.harness, f"/ws/v1/yaq/explain/{job.app_id}"))["explanation"]
     found = explained["training"]
     assert found["policy"] == "finish" and found["beside"] == [] and "as many as it can use" in found["why"]
+
+
+async def test_cores_are_divided_as_often_as_the_key_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with cluster({"yaq.quality.epoch": "100ms"}) as harness:
+        job, _ = await begun(ManualClock(), harness, TRAINING)
+        await job.report(1.0, 0.6)
+        loop, times, enough = asyncio.get_running_loop(), list[float](), asyncio.Event()
+        schedule = harness.manager.cluster.schedule
+
+        def counted(event: Any) -> Any:
+            if isinstance(event, QualityDue):
+                times.append(loop.time())
+                if len(times) == 5:
+                    enough.set()
+            return schedule(event)
+
+        monkeypatch.setattr(harness.manager.cluster, "schedule", counted)
+        await asyncio.wait_for(enough.wait(), 20)
+        assert times[4] - times[0] < 3.0, "the other checks come once a second"
 
 
 async def test_a_stock_master_is_told_nothing_and_its_reports_are_not_read() -> None:
