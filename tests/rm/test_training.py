@@ -9,7 +9,7 @@ from rm.scheduler.events import AttemptEnded, QualityChanged, QualityDue, Traini
 from rm.scheduler.quality.spec import QualitySpec
 from tests.rm.rm_world import GB, HALVES, World, queues
 from yaqd.model import ApplicationAttemptId, Resource
-from yaqd.model.training import TrainingReport
+from yaqd.model.training import CoresOrder, TrainingReport
 from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.quality.facts import Reason
 
@@ -282,6 +282,20 @@ def test_a_program_of_one_thread_keeps_no_cores_that_others_could_use(policy: st
         life.epoch()
         held.append(life.cores(narrow))
     assert max(held[25:]) <= 1500 and life.cores(wide) >= 6500
+
+
+def test_who_was_ordered_nothing_is_not_taken_to_leave_cores_unused() -> None:
+    life = Life()
+    begun = life.begin()
+    life.report(begun, *falling(6, 0.9))
+    job = life.scheduler.facts.training(begun.application_id)
+    assert job is not None
+    job.ordered(CoresOrder(1, 0, int(Reason.OUTNUMBERED)), 0.0)
+    for second in range(1, 30):
+        job.iteration += 1
+        job.timed(0.02 * second, float(second))  # what a held program needs to answer
+        job.look(float(second))
+    assert job.uses(30.0) > 8000
 
 
 def test_what_a_job_did_before_its_checkpoint_cost_nothing_here() -> None:

@@ -121,7 +121,7 @@ class TrainingJob:
         milli = order.milli if order is not None else None
         if milli is None or milli > _RISES * self._look_least:
             # a program hears of it later, and fits its threads to it with its next report
-            self._look_at, self._look_least, self._look_from = None, milli or _CAP_MAX, self.iteration + 2
+            self._look_at, self._look_least, self._look_from = None, _most(milli), self.iteration + 2
         else:
             self._look_least = min(self._look_least, milli)
 
@@ -158,4 +158,9 @@ class TrainingJob:
         if self._look_least > MILLI and used < _SPARES * self._look_least / MILLI:
             self.usable, self._usable_until = MILLI * max(1, math.ceil(used - _LUMPS)), now + _SEEN_S
         milli = self.order.milli if self.order is not None else None
-        self._look_at, self._look_least = None, milli or _CAP_MAX
+        self._look_at, self._look_least = None, _most(milli)
+
+
+def _most(milli: int | None) -> int:
+    """Return what an order lets a job use, thousandths of a core."""
+    return _CAP_MAX if milli is None else milli
