@@ -1,6 +1,7 @@
 """The stock `yarn` command against our ResourceManager: what it prints, and how it fails."""
 
 import re
+import time
 
 import pytest
 
@@ -43,9 +44,11 @@ def test_application_its_attempt_and_its_containers(interop: InteropCluster, app
     status = interop.clients.yarn("application", "-status", application).checked().stdout
     for line in ("State : FINISHED", "Final-State : SUCCEEDED", "Progress : 100%", "Application-Type : YARN"):
         assert line in status
-    ((attempt, state, container, *_),) = _rows(
-        interop.clients.yarn("applicationattempt", "-list", application).checked().stdout, "appattempt_"
-    )
+    state, deadline = "FINISHING", time.monotonic() + 60.0
+    while state == "FINISHING" and time.monotonic() < deadline:  # its master has said goodbye, and its process ends
+        ((attempt, state, container, *_),) = _rows(
+            interop.clients.yarn("applicationattempt", "-list", application).checked().stdout, "appattempt_"
+        )
     assert (state, attempt.split("_")[1]) == ("FINISHED", application.split("_")[1])
     assert container.endswith("_01_000001")
 

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-#: iterations that are remembered, and what part is at most forgotten at once
+#: iterations that are remembered, and what part is at most forgotten at once: news that is late by a second must not
+#: be half of what is remembered
 _REMEMBERED: Final = 20.0
-_FORGOTTEN_MAX: Final = 0.3
+_FORGOTTEN_MAX: Final = 0.1
 #: an iteration costs no less and no more than this, core-seconds, whatever is told
 _LEAST_S: Final = 1e-4
 _MOST_S: Final = 1e7
