@@ -7,7 +7,7 @@ import pytest
 
 from tests.policies.explore.explore_facts import GivenForesight, TrueForesight
 from yaqd.policies.curves.samples import Floats
-from yaqd.policies.explore.facts import Choice, ExplorePolicy, Start, Terms, Trials, Verdict, Why
+from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Terms, Trials, Verdict, Why
 from yaqd.policies.explore.ordered import Bandit, Default
 from yaqd.policies.explore.policies import EXPLORE
 from yaqd.policies.explore.pop import Pop
@@ -124,7 +124,7 @@ class _Greedy(Default):
         return [Start(number, Why.NEXT) for number in range(free + 1)]
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
-        return Verdict(Choice.CONTINUE, Why.NEXT)
+        return Verdict(Action.CONTINUE, Why.NEXT)
 
 
 def test_a_policy_that_starts_too_many_is_told() -> None:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from yaqd.policies.curves.samples import Ints
-from yaqd.policies.explore.facts import Choice, ExplorePolicy, Guide, Terms, Trials, TrialState, Why
+from yaqd.policies.explore.facts import Action, ExplorePolicy, Guide, Terms, Trials, TrialState, Why
 from yaqd.sim.workloads.exploration import Recorded
 
 _RUNNING: Final = int(TrialState.RUNNING)
@@ -129,7 +129,7 @@ class _Exploration:
         if trials.settle(number, verdict) == _RUNNING:
             self._begin(number, now)
             return False
-        self._parked += verdict.choice is Choice.PARK
+        self._parked += verdict.action is Action.PARK
         self._note(number, now)
         self._free += 1
         return False

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from yaqd.policies.curves.samples import Floats, Ints
-from yaqd.policies.explore.facts import Choice, ExplorePolicy, Terms, Trials, TrialState, Verdict
+from yaqd.policies.explore.facts import Action, ExplorePolicy, Terms, Trials, TrialState, Verdict
 
 EPOCHS = 10
 
@@ -56,5 +56,5 @@ def run_epochs(policy: ExplorePolicy, trials: Trials, number: int, metrics: Sequ
     return verdicts
 
 
-def choices(verdicts: Sequence[Verdict]) -> list[Choice]:
-    return [verdict.choice for verdict in verdicts]
+def actions(verdicts: Sequence[Verdict]) -> list[Action]:
+    return [verdict.action for verdict in verdicts]

@@ -5,9 +5,9 @@ from math import inf, nan
 import pytest
 
 from tests.policies.explore.explore_facts import terms
-from yaqd.policies.explore.facts import Choice, Trials, TrialState, Verdict, Why, aim
+from yaqd.policies.explore.facts import Action, Trials, TrialState, Verdict, Why, aim
 
-GO_ON = Verdict(Choice.CONTINUE, Why.NEXT)
+GO_ON = Verdict(Action.CONTINUE, Why.NEXT)
 
 
 def test_a_trial_runs_once_at_a_time_and_ends_for_good() -> None:
@@ -16,12 +16,12 @@ def test_a_trial_runs_once_at_a_time_and_ends_for_good() -> None:
     with pytest.raises(ValueError, match="trial 0 is RUNNING"):
         trials.start(0)
     trials.report(0, 0.5, 2.0)
-    assert trials.settle(0, Verdict(Choice.PARK, Why.AT_RUNG)) == TrialState.PARKED
+    assert trials.settle(0, Verdict(Action.PARK, Why.AT_RUNG)) == TrialState.PARKED
     with pytest.raises(ValueError, match="does not run"):
         trials.report(0, 0.5, 2.0)
     trials.start(0)
     trials.report(0, 0.6, 4.0)
-    assert trials.settle(0, Verdict(Choice.TERMINATE, Why.BELOW_CUT)) == TrialState.ENDED
+    assert trials.settle(0, Verdict(Action.TERMINATE, Why.BELOW_CUT)) == TrialState.ENDED
     with pytest.raises(ValueError, match="trial 0 is ENDED"):
         trials.start(0)
     assert trials.epoch_s(0) == 3.0

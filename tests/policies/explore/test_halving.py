@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.policies.explore.explore_facts import GivenForesight, choices, run_epochs, terms
-from yaqd.policies.explore.facts import Choice, Trials, TrialState, Why
+from tests.policies.explore.explore_facts import GivenForesight, actions, run_epochs, terms
+from yaqd.policies.explore.facts import Action, Trials, TrialState, Why
 from yaqd.policies.explore.halving import AshaPromote, AshaStop, Hyperband, quantile, rungs
 
 NOBODY = GivenForesight({})
@@ -28,23 +28,23 @@ def test_asha_by_stopping_lets_the_best_quarter_of_those_before_pass() -> None:
     """The cut-off of 0.1, 0.2, 0.3, 0.4, 0.5 is 0.4; the first at a rung always passes."""
     trials, policy = Trials(8, 10), AshaStop(terms(), NOBODY, grace=1, eta=4)
     for number, metric in enumerate((0.1, 0.2, 0.3, 0.4, 0.5)):
-        assert choices(run_epochs(policy, trials, number, [metric])) == [Choice.CONTINUE]
+        assert actions(run_epochs(policy, trials, number, [metric])) == [Action.CONTINUE]
     (ended,) = run_epochs(policy, trials, 5, [0.39])
-    assert (ended.choice, ended.why, ended.bound) == (Choice.TERMINATE, Why.BELOW_CUT, pytest.approx(0.4))
+    assert (ended.action, ended.why, ended.bound) == (Action.TERMINATE, Why.BELOW_CUT, pytest.approx(0.4))
     # the next rung has seen nobody yet
-    assert choices(run_epochs(policy, trials, 0, [0.0, 0.0, 0.0])) == [Choice.CONTINUE] * 3
+    assert actions(run_epochs(policy, trials, 0, [0.0, 0.0, 0.0])) == [Action.CONTINUE] * 3
 
 
 def test_asha_by_promoting_promotes_the_best_third_of_a_rung_and_the_highest_rung_first() -> None:
     trials, policy = Trials(9, 30), AshaPromote(terms(epochs=30), NOBODY, grace=1, eta=3)
     for number, metric in enumerate((0.1, 0.3)):
         (verdict,) = run_epochs(policy, trials, number, [metric])
-        assert (verdict.choice, verdict.why) == (Choice.PARK, Why.AT_RUNG)
+        assert (verdict.action, verdict.why) == (Action.PARK, Why.AT_RUNG)
     # a third of two is nobody
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]
     run_epochs(policy, trials, 2, [0.2])
     assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [1, 3]
-    assert choices(run_epochs(policy, trials, 1, [0.3, 0.3])) == [Choice.CONTINUE, Choice.PARK]
+    assert actions(run_epochs(policy, trials, 1, [0.3, 0.3])) == [Action.CONTINUE, Action.PARK]
     # promoted once is promoted
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [3]
 
@@ -69,9 +69,9 @@ def test_hyperband_s_brackets_are_those_of_its_table() -> None:
         sizes.append(len(starts))
     assert sizes == [81, 34, 15, 8, 5]
     first = run_epochs(policy, trials, 0, [0.5])
-    assert (first[0].choice, first[0].bound) == (Choice.PARK, 1)
+    assert (first[0].action, first[0].bound) == (Action.PARK, 1)
     second = run_epochs(policy, trials, 81, [0.5] * 3)
-    assert choices(second) == [Choice.CONTINUE] * 2 + [Choice.PARK]
+    assert actions(second) == [Action.CONTINUE] * 2 + [Action.PARK]
 
 
 def test_a_rung_of_hyperband_ends_when_all_came_and_the_best_third_goes_on() -> None:
@@ -84,8 +84,8 @@ def test_a_rung_of_hyperband_ends_when_all_came_and_the_best_third_goes_on() -> 
     assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [8, 7, 6]
     for number in (6, 7, 8):
         verdicts = run_epochs(policy, trials, number, [0.9 - number / 10] * 2)
-        assert choices(verdicts) == [Choice.CONTINUE, Choice.PARK]
+        assert actions(verdicts) == [Action.CONTINUE, Action.PARK]
     assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [6]
-    assert choices(run_epochs(policy, trials, 6, [0.5] * 6))[-1] == Choice.TERMINATE
+    assert actions(run_epochs(policy, trials, 6, [0.5] * 6))[-1] == Action.TERMINATE
     assert policy.allocate(trials, 9, 0.0) == []
     assert trials.states.tolist().count(TrialState.PARKED) == 8

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.policies.explore.explore_facts import GivenForesight, choices, run_epochs, terms
+from tests.policies.explore.explore_facts import GivenForesight, actions, run_epochs, terms
 from yaqd.policies.curves.samples import Floats, Ints
-from yaqd.policies.explore.facts import Choice, Trials, TrialState, Why
+from yaqd.policies.explore.facts import Action, Trials, TrialState, Why
 from yaqd.policies.explore.index import Index, epochs_to_go, indices
 
-ON, PARK = Choice.CONTINUE, Choice.PARK
+ON, PARK = Action.CONTINUE, Action.PARK
 
 
 def test_the_index_is_the_best_chance_per_second_over_all_horizons() -> None:
@@ -31,7 +31,7 @@ def test_epochs_to_go_are_those_of_the_cases_that_reach() -> None:
 def test_a_trial_is_left_alone_until_the_first_look() -> None:
     policy, trials = Index(terms(), GivenForesight({0: 0.0}), first=3), Trials(9, 10)
     verdicts = run_epochs(policy, trials, 0, [0.5] * 3)
-    assert choices(verdicts) == [ON, ON, PARK]
+    assert actions(verdicts) == [ON, ON, PARK]
     assert [verdict.why for verdict in verdicts] == [Why.EARLY, Why.EARLY, Why.WORTH_LESS]
 
 
@@ -40,10 +40,10 @@ def test_a_promising_trial_keeps_its_slot_and_a_poor_one_waits_for_fresh_ones() 
     policy = Index(terms(), GivenForesight({0: 0.9, 1: 0.001}), first=3, prior_trials=20, prior_hits=0.5)
     trials = Trials(9, 10)
     good = run_epochs(policy, trials, 0, [0.5] * 3)[-1]
-    assert (good.choice, good.why, good.priority) == (ON, Why.WORTH_MOST, pytest.approx(0.9))
+    assert (good.action, good.why, good.priority) == (ON, Why.WORTH_MOST, pytest.approx(0.9))
     assert good.bound == pytest.approx(1.4 / 21 / (3 + 1.4 / 21 * (2.5 + 0.9) / 1.4))
     poor = run_epochs(policy, trials, 1, [0.5] * 3)[-1]
-    assert (poor.choice, poor.why) == (PARK, Why.WORTH_LESS)
+    assert (poor.action, poor.why) == (PARK, Why.WORTH_LESS)
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]
 
 
@@ -51,14 +51,14 @@ def test_a_trial_that_has_learnt_nothing_comes_back_when_nothing_better_waits() 
     policy = Index(terms(kill=0.2), GivenForesight({0: 0.5, 1: 0.001, 2: 0.9}), first=3)
     trials = Trials(3, 10)
     dull = run_epochs(policy, trials, 0, [0.1] * 3)[-1]
-    assert (dull.choice, dull.why, dull.bound) == (PARK, Why.NOT_LEARNING, 0.2)
+    assert (dull.action, dull.why, dull.bound) == (PARK, Why.NOT_LEARNING, 0.2)
     run_epochs(policy, trials, 1, [0.3] * 3)
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]
-    assert choices(run_epochs(policy, trials, 2, [0.3] * 10))[-1] == Choice.TERMINATE
+    assert actions(run_epochs(policy, trials, 2, [0.3] * 10))[-1] == Action.TERMINATE
     # the one that learns first, though its chance is small
     assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [1, 0]
-    assert choices(run_epochs(policy, trials, 0, [0.1])) == [PARK]
-    assert choices(run_epochs(policy, trials, 0, [0.3])) == [ON]
+    assert actions(run_epochs(policy, trials, 0, [0.1])) == [PARK]
+    assert actions(run_epochs(policy, trials, 0, [0.3])) == [ON]
 
 
 def test_many_at_once_are_judged_as_one_by_one() -> None:
@@ -77,7 +77,7 @@ def test_many_at_once_are_judged_as_one_by_one() -> None:
                 trials.report(int(number), float(curves[number, epoch]), 1.0)
             if at_once:
                 policy.foresee(trials, running)
-            said.append([policy.iterated(trials, int(number), 0.0).choice for number in running])
+            said.append([policy.iterated(trials, int(number), 0.0).action for number in running])
         found.append((said, [start.number for start in policy.allocate(trials, 5, 0.0)]))
     assert found[0][1] == found[1][1]
 

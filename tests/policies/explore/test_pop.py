@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.policies.explore.explore_facts import GivenForesight, choices, run_epochs, terms
-from yaqd.policies.explore.facts import Choice, Trials, TrialState, Why
+from tests.policies.explore.explore_facts import GivenForesight, actions, run_epochs, terms
+from yaqd.policies.explore.facts import Action, Trials, TrialState, Why
 from yaqd.policies.explore.pop import Pop, remaining, threshold
 
 EVER = np.ones(4, dtype=bool)
@@ -35,12 +35,12 @@ def test_poor_trials_end_at_a_boundary() -> None:
     policy = Pop(terms(kill=0.15), GivenForesight({0: 0.9, 1: 0.04, 2: 0.9}))
     trials = Trials(3, 10)
     below = run_epochs(policy, trials, 0, [0.14] * 5)
-    assert choices(below) == [Choice.CONTINUE] * 4 + [Choice.TERMINATE]
+    assert actions(below) == [Action.CONTINUE] * 4 + [Action.TERMINATE]
     assert (below[-1].why, below[-1].bound) == (Why.NOT_LEARNING, 0.15)
     unlikely = run_epochs(policy, trials, 1, [0.5] * 5)
-    assert (unlikely[-1].choice, unlikely[-1].why) == (Choice.TERMINATE, Why.UNLIKELY)
+    assert (unlikely[-1].action, unlikely[-1].why) == (Action.TERMINATE, Why.UNLIKELY)
     likely = run_epochs(policy, trials, 2, [0.5] * 5)
-    assert (likely[-1].choice, likely[-1].why, likely[-1].priority) == (Choice.CONTINUE, Why.PROMISING, 0.9)
+    assert (likely[-1].action, likely[-1].why, likely[-1].priority) == (Action.CONTINUE, Why.PROMISING, 0.9)
 
 
 def test_opportunistic_trials_take_turns_and_promising_ones_go_first() -> None:
@@ -49,7 +49,7 @@ def test_opportunistic_trials_take_turns_and_promising_ones_go_first() -> None:
     trials = Trials(4, 20)
     run_epochs(policy, trials, 0, [0.5] * 5)
     waits = run_epochs(policy, trials, 1, [0.5] * 5)[-1]
-    assert (waits.choice, waits.why, waits.bound) == (Choice.PARK, Why.OPPORTUNISTIC, 0.8)
+    assert (waits.action, waits.why, waits.bound) == (Action.PARK, Why.OPPORTUNISTIC, 0.8)
     for number in (2, 3):
         assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [number]
         run_epochs(policy, trials, number, [0.5] * 5)

@@ -42,7 +42,7 @@ class TrialState(IntEnum):
     ENDED = 3
 
 
-class Choice(IntEnum):
+class Action(IntEnum):
     """What becomes of a trial that has ended an epoch."""
 
     CONTINUE = 1
@@ -101,7 +101,7 @@ class Why(IntEnum):
 class Verdict:
     """What a policy decides of a trial, and why; whoever shows it puts the reason into words."""
 
-    choice: Choice
+    action: Action
     why: Why
     #: the facts behind the reason, see `Why`
     value: float = nan
@@ -217,9 +217,9 @@ class Trials:
         """Carry a verdict out; return the trial's state. A trial that has run all its epochs ends."""
         self.priority[number] = verdict.priority
         state = TrialState.RUNNING
-        if verdict.choice is Choice.TERMINATE or self.counts[number] >= self.epochs:
+        if verdict.action is Action.TERMINATE or self.counts[number] >= self.epochs:
             state = TrialState.ENDED
-        elif verdict.choice is Choice.PARK:
+        elif verdict.action is Action.PARK:
             state = TrialState.PARKED
         self.states[number] = state
         return state

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor, log
 from typing import Final
 
-from yaqd.policies.explore.facts import Choice, Foresight, Start, Terms, Trials, TrialState, Verdict, Why
+from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why
 from yaqd.policies.explore.ordered import Default
 
 #: Ray's own defaults
@@ -59,13 +59,13 @@ class AshaStop(Default):
         """Hold the metric to the rung's cut-off, then note it there."""
         seen = self._seen.get(count)
         if seen is None:
-            return Verdict(Choice.CONTINUE, Why.BETWEEN, count, 0.0)
+            return Verdict(Action.CONTINUE, Why.BETWEEN, count, 0.0)
         metric = float(trials.values[number, count - 1])
         cut = quantile(seen, self._part) if seen else metric
         insort(seen, metric)
         if metric < cut:
-            return Verdict(Choice.TERMINATE, Why.BELOW_CUT, metric, cut)
-        return Verdict(Choice.CONTINUE, Why.ABOVE_CUT, metric, cut)
+            return Verdict(Action.TERMINATE, Why.BELOW_CUT, metric, cut)
+        return Verdict(Action.CONTINUE, Why.ABOVE_CUT, metric, cut)
 
 
 class AshaPromote(Default):
@@ -108,10 +108,10 @@ class AshaPromote(Default):
         """Suspend the trial at a rung."""
         came = self._rungs.get(count)
         if came is None:
-            return Verdict(Choice.CONTINUE, Why.BETWEEN, count, 0.0)
+            return Verdict(Action.CONTINUE, Why.BETWEEN, count, 0.0)
         metric = float(trials.values[number, count - 1])
         came.append((metric, number))
-        return Verdict(Choice.PARK, Why.AT_RUNG, count, count, metric)
+        return Verdict(Action.PARK, Why.AT_RUNG, count, count, metric)
 
 
 @dataclass(slots=True)
@@ -178,10 +178,10 @@ class Hyperband(Default):
         """Suspend the trial at its rung."""
         bracket = self._of[number]
         if count < bracket.epochs:
-            return Verdict(Choice.CONTINUE, Why.BETWEEN, count, bracket.epochs)
+            return Verdict(Action.CONTINUE, Why.BETWEEN, count, bracket.epochs)
         metric = float(trials.values[number, count - 1])
         self._came(bracket, metric, number)
-        return Verdict(Choice.PARK, Why.AT_RUNG, count, bracket.epochs, metric)
+        return Verdict(Action.PARK, Why.AT_RUNG, count, bracket.epochs, metric)
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Go on until the rung; note a trial that ran all its epochs."""

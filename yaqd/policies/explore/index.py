@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from yaqd.policies.curves.samples import Bools, Floats, Ints
-from yaqd.policies.explore.facts import Choice, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
+from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
 from yaqd.policies.explore.ordered import Default
 
 #: epochs before the first look
@@ -104,7 +104,7 @@ class Index(Default):
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Hold the trial to what waits."""
         if count < self._first:
-            return Verdict(Choice.CONTINUE, Why.EARLY, count, self._first)
+            return Verdict(Action.CONTINUE, Why.EARLY, count, self._first)
         self._raise_target(trials)
         fresh = trials.has_fresh
         if self._looked[number] < count:
@@ -117,10 +117,10 @@ class Index(Default):
         own, other = float(self._index[number]), self._best_other(trials, fresh)
         kill = self.terms.kill
         if own >= other * (1.0 - self._stay):
-            return Verdict(Choice.CONTINUE, Why.WORTH_MOST, own, other, float(self._chance[number]))
+            return Verdict(Action.CONTINUE, Why.WORTH_MOST, own, other, float(self._chance[number]))
         if kill is not None and trials.best[number] < kill:
-            return Verdict(Choice.PARK, Why.NOT_LEARNING, float(trials.best[number]), kill)
-        return Verdict(Choice.PARK, Why.WORTH_LESS, own, other, float(self._chance[number]))
+            return Verdict(Action.PARK, Why.NOT_LEARNING, float(trials.best[number]), kill)
+        return Verdict(Action.PARK, Why.WORTH_LESS, own, other, float(self._chance[number]))
 
     def _look_at_parked(self, trials: Trials) -> None:
         """Predict those that were put behind all others unseen."""

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from yaqd.policies.curves.samples import Floats, Ints
-from yaqd.policies.explore.facts import Choice, Foresight, Start, Terms, Trials, Verdict, Why
+from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, Verdict, Why
 
 #: of the paper's Bandit and EarlyTerm (section 7.6)
 SLACK: Final = 0.5
@@ -34,17 +34,17 @@ class Default:
         """Go on until the last epoch."""
         count = int(trials.counts[number])
         if count >= self.terms.epochs:
-            return Verdict(Choice.TERMINATE, Why.DONE, count, self.terms.epochs)
+            return Verdict(Action.TERMINATE, Why.DONE, count, self.terms.epochs)
         return self.judged(trials, number, count)
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Judge a trial that has epochs left."""
-        return Verdict(Choice.CONTINUE, Why.NEXT)
+        return Verdict(Action.CONTINUE, Why.NEXT)
 
     def waits(self, count: int) -> Verdict | None:
         """Return a verdict between two boundaries, None at one."""
         if count % self.terms.boundary:
-            return Verdict(Choice.CONTINUE, Why.BETWEEN, count, self.terms.boundary)
+            return Verdict(Action.CONTINUE, Why.BETWEEN, count, self.terms.boundary)
         return None
 
 
@@ -62,8 +62,8 @@ class Bandit(Default):
             return waits
         held = float(trials.best[number]) * (1.0 + self._slack)
         if held > trials.best_of_all:
-            return Verdict(Choice.CONTINUE, Why.NEAR_BEST, held, trials.best_of_all)
-        return Verdict(Choice.TERMINATE, Why.FAR_FROM_BEST, held, trials.best_of_all)
+            return Verdict(Action.CONTINUE, Why.NEAR_BEST, held, trials.best_of_all)
+        return Verdict(Action.TERMINATE, Why.FAR_FROM_BEST, held, trials.best_of_all)
 
 
 class EarlyTerm(Default):
@@ -84,8 +84,8 @@ class EarlyTerm(Default):
         numbers = np.array([number], dtype=np.int64)
         chance = float(self.foresight.ends_above(trials, numbers, trials.best_of_all)[0])
         if chance < self._least:
-            return Verdict(Choice.TERMINATE, Why.UNLIKELY, chance, self._least)
-        return Verdict(Choice.CONTINUE, Why.LIKELY, chance, self._least)
+            return Verdict(Action.TERMINATE, Why.UNLIKELY, chance, self._least)
+        return Verdict(Action.CONTINUE, Why.LIKELY, chance, self._least)
 
 
 class Median(Default):
@@ -112,17 +112,17 @@ class Median(Default):
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Compare the trial's best with the others' means after as many epochs."""
         if count < self._grace:
-            return Verdict(Choice.CONTINUE, Why.EARLY, count, self._grace)
+            return Verdict(Action.CONTINUE, Why.EARLY, count, self._grace)
         others = self._means[:, count - 1]
         known = others[~np.isnan(others)]
         # its own running mean is no other's
         if known.size <= self._least:
-            return Verdict(Choice.CONTINUE, Why.EARLY, known.size - 1, self._least)
+            return Verdict(Action.CONTINUE, Why.EARLY, known.size - 1, self._least)
         middle = _median_without(np.sort(known), float(others[number]))
         best = float(trials.best[number])
         if best < middle:
-            return Verdict(Choice.TERMINATE, Why.BELOW_MEDIAN, best, middle)
-        return Verdict(Choice.CONTINUE, Why.ABOVE_MEDIAN, best, middle)
+            return Verdict(Action.TERMINATE, Why.BELOW_MEDIAN, best, middle)
+        return Verdict(Action.CONTINUE, Why.ABOVE_MEDIAN, best, middle)
 
 
 def _median_without(ordered: Floats, own: float) -> float:
@@ -155,5 +155,5 @@ class Patience(Default):
             since = count
         stalled = count - since
         if stalled >= self._patience:
-            return Verdict(Choice.TERMINATE, Why.STALLED, stalled, self._patience)
-        return Verdict(Choice.CONTINUE, Why.RISING, stalled, self._patience)
+            return Verdict(Action.TERMINATE, Why.STALLED, stalled, self._patience)
+        return Verdict(Action.CONTINUE, Why.RISING, stalled, self._patience)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from yaqd.policies.curves.samples import Bools, Floats, Ints
-from yaqd.policies.explore.facts import Choice, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
+from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
 from yaqd.policies.explore.ordered import LEAST_CHANCE, Default
 
 _ROUNDING: Final = 1e-9
@@ -108,17 +108,17 @@ class Pop(Default):
         best = float(trials.best[number])
         if kill is not None and best < kill:
             self._confidence[number] = 0.0
-            return Verdict(Choice.TERMINATE, Why.NOT_LEARNING, best, kill)
+            return Verdict(Action.TERMINATE, Why.NOT_LEARNING, best, kill)
         confidence = self._predicted(trials, number)
         if confidence < self._least:
             self._confidence[number] = 0.0
-            return Verdict(Choice.TERMINATE, Why.UNLIKELY, confidence, self._least)
+            return Verdict(Action.TERMINATE, Why.UNLIKELY, confidence, self._least)
         found, least = self._promising(trials)
         if number in found:
-            return Verdict(Choice.CONTINUE, Why.PROMISING, confidence, least, confidence)
+            return Verdict(Action.CONTINUE, Why.PROMISING, confidence, least, confidence)
         self._turns += 1
         self._since[number] = self._turns
-        return Verdict(Choice.PARK, Why.OPPORTUNISTIC, confidence, least)
+        return Verdict(Action.PARK, Why.OPPORTUNISTIC, confidence, least)
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Judge the trial with the time that is left."""
