@@ -9,6 +9,7 @@ import numpy as np
 
 from yaqd.model.values import value
 from yaqd.policies.curves.reach import LibraryReach, Reach, WalkersReach
+from yaqd.policies.curves.samples import Floats
 from yaqd.policies.explore.facts import Terms
 from yaqd.policies.explore.guide import ForestGuide
 from yaqd.policies.explore.policies import EXPLORE
@@ -109,7 +110,7 @@ def run_exploring(case: ExploreCase, seed: int) -> tuple[dict[str, float], tuple
     return _numbers(np.array(times), lost, ran), tuple(time_s for line in times for time_s in line)
 
 
-def _numbers(times: np.typing.NDArray[np.float64], lost: int, ran: list[Explored]) -> dict[str, float]:
+def _numbers(times: Floats, lost: int, ran: list[Explored]) -> dict[str, float]:
     """`times`: (sets, orders), s."""
     hours = times / _HOUR_S
     spreads = np.maximum(np.ptp(hours, axis=1), 1e-9)
