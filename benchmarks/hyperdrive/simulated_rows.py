@@ -1,9 +1,9 @@
 """HyperDrive's evaluation in simulated time: the rows of `yaq sim run hyperdrive-...` that claim something.
 
 Each row but four is a row of an experiment: ours and the other side's number are of the same orders. `capacity` and
-`capacity-mean` are the worst and the geometric mean of the nine of `hyperdrive-capacity`. `lost` counts the targets that
-ours missed in all experiments. Rows `pop-paper-...` ask the paper's own predictor (100 walkers, 700 samples), which takes about a
-second a curve, so it runs on fewer sets and orders. `--runs` says how many seeds of orders; 1 is what is reported.
+`capacity-mean` are the worst and the geometric mean of the nine of `hyperdrive-capacity`. `lost` counts the targets
+that ours missed in all experiments. Rows `pop-paper-...` ask the paper's own predictor (100 walkers, 700 samples). It
+takes about a second a curve, so it runs on fewer sets and orders. `--runs` says how many seeds of orders; 1 is what is reported.
 
     python -m benchmarks.hyperdrive --only bandit --only capacity
 """
@@ -138,9 +138,7 @@ def _beside(experiment: Experiment, claim: Claim, runs: list[Simulated]) -> Mapp
     }
 
 
-def _capacity(
-    ratios: dict[str, Row], options: Options, rows: list[Row], beside: dict[str, Mapping[str, Any]]
-) -> None:
+def _capacity(ratios: dict[str, Row], options: Options, rows: list[Row], beside: dict[str, Mapping[str, Any]]) -> None:
     found = {row_id: row.ratio or 0.0 for row_id, row in ratios.items()}
     worst = ratios[min(found, key=lambda row_id: found[row_id])]
     mean = exp(sum(log(max(ratio, 1e-9)) for ratio in found.values()) / len(found))
@@ -151,4 +149,8 @@ def _capacity(
     for row_id, least in CAPACITY_ROWS.items():
         if options.wants(row_id):
             rows.append(made[row_id])
-            beside[row_id] = {"at least": f"{least:g}x", "worst": worst.id, **{n: f"{r:.2f}x" for n, r in found.items()}}
+            beside[row_id] = {
+                "at least": f"{least:g}x",
+                "worst": worst.id,
+                **{n: f"{r:.2f}x" for n, r in found.items()},
+            }

@@ -110,7 +110,7 @@ def test_what_ends_high_rises_slowly_where_there_is_overtaking() -> None:
 def test_sets_have_as_many_winners_as_may_be() -> None:
     for one in cifar(10):
         assert int((one.values.max(axis=1) >= CIFAR_TARGET).sum()) in CIFAR_WINNERS
-    assert [one.name for one in cifar(2, False)][0].startswith("cifar-plain-")
+    assert cifar(2, False)[0].name.startswith("cifar-plain-")
 
 
 def test_a_case_says_times_spread_and_what_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

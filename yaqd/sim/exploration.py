@@ -1,6 +1,6 @@
 """One exploration in simulated time: recorded curves and epoch times under a policy, in an order, on some slots.
 
-The trace-driven simulator of HyperDrive's section 8.4.1. A trial of row r takes the recorded time for each epoch and then
+The trace-driven simulator of HyperDrive's section 8.4.1. A trial of row r takes the recorded time for each epoch, then
 reports the recorded metric. Suspending and taking up again cost nothing. The policy objects are those of a live
 exploration. Of two epochs that end at once, the one that began first counts first.
 """
@@ -17,7 +17,6 @@ _RUNNING: Final = int(TrialState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
-
 class Explored:
     """What came of an exploration."""
 
@@ -35,7 +34,6 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True)
-
 class Lap:
     """A stretch of a trial in a slot; the end is that of its last whole epoch."""
 
@@ -46,7 +44,6 @@ class Lap:
 
 
 @dataclass(slots=True)
-
 class Log:
     """What ran when; filled where somebody asks for it."""
 

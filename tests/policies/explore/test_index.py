@@ -72,12 +72,12 @@ def test_many_at_once_are_judged_as_one_by_one() -> None:
             trials.start(number)
         said = []
         for epoch in range(5):
-            running = np.flatnonzero(trials.states == TrialState.RUNNING)
+            running = [int(number) for number in np.flatnonzero(trials.states == TrialState.RUNNING)]
             for number in running:
-                trials.report(int(number), float(curves[number, epoch]), 1.0)
+                trials.report(number, float(curves[number, epoch]), 1.0)
             if at_once:
-                policy.foresee(trials, running)
-            said.append([policy.iterated(trials, int(number), 0.0).action for number in running])
+                policy.foresee(trials, np.array(running))
+            said.append([policy.iterated(trials, number, 0.0).action for number in running])
         found.append((said, [start.number for start in policy.allocate(trials, 5, 0.0)]))
     assert found[0][1] == found[1][1]
 

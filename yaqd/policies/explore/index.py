@@ -1,8 +1,8 @@
 """Ours: a slot goes to the trial with the best chance of the target for each second that it is expected to need.
 
 - The index of a trial is the best, over all horizons, of P(target within the horizon) / E[slot seconds until then].
-- A fresh trial is worth p_hit / (cost of a look + p_hit * T). What part of the trials hit (p_hit) and how long these need
-  (T) are learnt on the way, from what is predicted of all trials that were looked at.
+- A fresh trial is worth p_hit / (cost of a look + p_hit * T). What part of the trials hit (p_hit) and how long these
+  need (T) are learnt on the way, from what is predicted of all trials that were looked at.
 - Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
   better waits.
 - A trial is looked at after its third epoch, then after each. One below the kill threshold waits behind all others.

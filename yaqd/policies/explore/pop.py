@@ -3,9 +3,9 @@
 At each boundary a trial is predicted. Poor ones end: below the kill threshold, or with a confidence below 0.05. A
 threshold parts the others: promising trials keep their slots, opportunistic ones take turns.
 
-Three things the paper leaves open are fixed here. The chance P(m) is that of having reached the target by epoch m, so it
-never falls. Promising trials have the effective slots rounded up, the highest confidence first. A trial that has not been
-predicted yet is opportunistic.
+Three things the paper leaves open are fixed here. The chance P(m) is that of having reached the target by epoch m, so
+it never falls. Promising trials have the effective slots rounded up, the highest confidence first. A trial that has not
+been predicted yet is opportunistic.
 """
 
 from math import ceil

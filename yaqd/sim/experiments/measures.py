@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.sim.experiments.model import Case
 from yaqd.sim.experiments.exploring import EXPLORING_NAMES
+from yaqd.sim.experiments.model import Case
 from yaqd.sim.experiments.training import TRAINING_NAMES
 from yaqd.sim.results import Floats, SimResult
 from yaqd.sim.workload import Workload
