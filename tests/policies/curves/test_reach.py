@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yaqd.policies.curves.library import posterior, shape_table
 from yaqd.policies.curves.families import drawn_shapes
+from yaqd.policies.curves.library import posterior, shape_table
 from yaqd.policies.curves.reach import (
     EPOCHS_MAX,
     REACH,
