@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.outlook import Reach
+from yaqd.policies.curves.outlook import Outlook, Reach
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.explore.facts import Trials
 from yaqd.sim.workloads.exploration import Recorded
@@ -24,7 +24,8 @@ class Cached:
         self._best = np.maximum.accumulate(recorded.values, axis=1)
         #: by target, then by (row, epochs seen)
         self._reached: dict[float, dict[tuple[int, int], Floats]] = {}
-        self._above: dict[tuple[int, int, float], float] = {}
+        #: by (row, epochs seen), of rows whose last metric was asked for
+        self._outlooks: dict[tuple[int, int], Outlook] = {}
 
     def reached(self, row: int, count: int, target: float) -> Floats:
         """Return the chance that the row reaches the target by each epoch."""
@@ -53,12 +54,12 @@ class Cached:
 
     def ends_above(self, row: int, count: int, target: float) -> float:
         """Return the chance that the row's metric is above the target after the last epoch."""
-        found = self._above.get((row, count, target))
+        epochs = self._recorded.epochs
+        found = self._outlooks.get((row, count))
         if found is None:
-            epochs = self._recorded.epochs
-            outlook = self._reach.outlook(self._recorded.values[[row], :count], np.array([count]), epochs)
-            found = self._above[row, count, target] = float(outlook.at(epochs, target)[0])
-        return found
+            found = self._reach.outlook(self._recorded.values[[row], :count], np.array([count]), epochs)
+            self._outlooks[row, count] = found
+        return float(found.at(epochs, target)[0])
 
 
 class InOrder:
