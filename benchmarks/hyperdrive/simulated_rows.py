@@ -3,7 +3,8 @@
 Each row but four is a row of an experiment: ours and the other side's number are of the same orders. `capacity` and
 `capacity-mean` are the worst and the geometric mean of the nine of `hyperdrive-capacity`. `lost` counts the targets
 that ours missed in all experiments. Rows `pop-paper-...` ask the paper's own predictor (100 walkers, 700 samples). It
-takes about a second a curve, so it runs on fewer sets and orders. `--runs` says how many seeds of orders; 1 is what is reported.
+takes about a second a curve, so they run on fewer sets and orders. `--runs` says how many seeds of orders; 1 is what
+is reported.
 
     python -m benchmarks.hyperdrive --only bandit --only capacity
 """

@@ -75,17 +75,18 @@ def test_hyperband_s_brackets_are_those_of_its_table() -> None:
 
 
 def test_a_rung_of_hyperband_ends_when_all_came_and_the_best_third_goes_on() -> None:
-    """9 epochs: 9 trials with 1, of which 3 get 3, of which 1 gets 9."""
+    """9 epochs: 9 trials with 1, of which 3 get 3, of which 1 gets 9. Slots that are left go to the best others."""
     trials, policy = Trials(9, 9), Hyperband(terms(epochs=9), NOBODY)
     assert len(policy.allocate(trials, 9, 0.0)) == 9
     for number in range(9):
         assert not [start for start in policy.allocate(trials, 9, 0.0) if start.number < number]
         run_epochs(policy, trials, number, [number / 10])
-    assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [8, 7, 6]
+    assert [start.number for start in policy.allocate(trials, 3, 0.0)] == [8, 7, 6]
+    assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [5, 4]
     for number in (6, 7, 8):
         verdicts = run_epochs(policy, trials, number, [0.9 - number / 10] * 2)
         assert actions(verdicts) == [Action.CONTINUE, Action.PARK]
-    assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [6]
+    assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [6]
     assert actions(run_epochs(policy, trials, 6, [0.5] * 6))[-1] == Action.TERMINATE
-    assert policy.allocate(trials, 9, 0.0) == []
+    assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [8, 7, 5, 4, 3, 2, 1, 0]
     assert trials.states.tolist().count(TrialState.PARKED) == 8

@@ -6,7 +6,7 @@ import pytest
 from tests.policies.explore.explore_facts import GivenForesight, actions, run_epochs, terms
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.explore.facts import Action, Trials, TrialState, Why
-from yaqd.policies.explore.index import Index, epochs_to_go, indices
+from yaqd.policies.explore.index import Index, indices, reservation
 
 ON, PARK = Action.CONTINUE, Action.PARK
 
@@ -14,18 +14,23 @@ ON, PARK = Action.CONTINUE, Action.PARK
 def test_the_index_is_the_best_chance_per_second_over_all_horizons() -> None:
     """One epoch: 0.5 / 1. Two: 1 / (1 + 0.5), as the second is run by half. A target far away: 0.9 / 4."""
     reached = np.array([[0.0, 0.5, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.9]])
-    found = indices(reached, np.array([1, 1]), np.array([2.0, 1.0]))
-    assert found.tolist() == pytest.approx([1 / 1.5 / 2, 0.9 / 4])
+    rates, chances = indices(reached, np.array([1, 1]), np.array([2.0, 1.0]))
+    assert rates.tolist() == pytest.approx([1 / 1.5 / 2, 0.9 / 4])
+    assert chances.tolist() == [1.0, 0.9]
 
 
 def test_what_was_reached_before_counts_nothing() -> None:
     reached = np.array([[0.0, 0.5, 1.0]])
-    assert indices(reached, np.array([3]), np.array([1.0])).tolist() == [0.0]
+    rates, _ = indices(reached, np.array([3]), np.array([1.0]))
+    assert rates.tolist() == [0.0]
 
 
-def test_epochs_to_go_are_those_of_the_cases_that_reach() -> None:
-    chance, to_go = epochs_to_go(np.array([[0.0, 0.2, 0.5, 0.5]]), np.array([1]))
-    assert (chance[0], to_go[0]) == (pytest.approx(0.5), pytest.approx((0.2 + 0.3 * 2) / 0.5))
+def test_a_fresh_trial_is_worth_looks_and_then_the_best_of_those_seen() -> None:
+    """Four looks of 3 s. The best alone: 0.5 / (12 + 10). The second lowers it."""
+    chances, costs_s = np.array([0.1, 0.5, 0.4]), np.array([50.0, 10.0, 20.0])
+    assert reservation(chances, costs_s, 4, 3.0) == pytest.approx(0.5 / 22)
+    assert reservation(chances, costs_s, 40, 3.0) == pytest.approx(0.9 / 150)
+    assert reservation(np.zeros(0), np.zeros(0), 4, 3.0) == 0.0
 
 
 def test_a_trial_is_left_alone_until_the_first_look() -> None:
@@ -36,12 +41,12 @@ def test_a_trial_is_left_alone_until_the_first_look() -> None:
 
 
 def test_a_promising_trial_keeps_its_slot_and_a_poor_one_waits_for_fresh_ones() -> None:
-    """A fresh trial of ten epochs is worth 0.025 / (3 + 0.025 * 5) at first: less than a chance of 0.9 in one epoch."""
+    """Of the prior 0.5 in 2.5 epochs, of this one 0.9 in one: together 1.4 / (21 * 3 + 3.5)."""
     policy = Index(terms(), GivenForesight({0: 0.9, 1: 0.001}), first=3, prior_trials=20, prior_hits=0.5)
     trials = Trials(9, 10)
     good = run_epochs(policy, trials, 0, [0.5] * 3)[-1]
     assert (good.action, good.why, good.priority) == (ON, Why.WORTH_MOST, pytest.approx(0.9))
-    assert good.bound == pytest.approx(1.4 / 21 / (3 + 1.4 / 21 * (2.5 + 0.9) / 1.4))
+    assert good.bound == pytest.approx(1.4 / (21 * 3 + 2.5 + 1.0))
     poor = run_epochs(policy, trials, 1, [0.5] * 3)[-1]
     assert (poor.action, poor.why) == (PARK, Why.WORTH_LESS)
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from math import ceil, floor, log
 from typing import Final
 
+import numpy as np
+
 from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why
 from yaqd.policies.explore.ordered import Default
 
@@ -68,6 +70,18 @@ class AshaStop(Default):
         return Verdict(Action.CONTINUE, Why.ABOVE_CUT, metric, cut)
 
 
+def leftovers(trials: Trials, free: int, taken: set[int]) -> list[Start]:
+    """Return parked trials that go on where a pool has no fresh ones left, the highest metric first.
+
+    The papers draw fresh configurations for ever. Without this, slots would idle and a pool end with the target in it.
+    """
+    if free < 1 or trials.has_fresh:
+        return []
+    parked = [int(number) for number in np.flatnonzero(trials.states == TrialState.PARKED) if int(number) not in taken]
+    parked.sort(key=lambda number: -trials.best[number])
+    return [Start(number, Why.ROOM, float(trials.best[number])) for number in parked[:free]]
+
+
 class AshaPromote(Default):
     """Suspend a trial at each rung; one among the best 1 / eta of its rung goes on (Algorithm 2).
 
@@ -88,7 +102,8 @@ class AshaPromote(Default):
             if len(starts) == free:
                 break
             starts += self._promotable(trials, at, free - len(starts))
-        return starts + [Start(number, Why.NEXT) for number in trials.fresh(free - len(starts))]
+        starts += [Start(number, Why.NEXT) for number in trials.fresh(free - len(starts))]
+        return starts + leftovers(trials, free - len(starts), {start.number for start in starts})
 
     def _promotable(self, trials: Trials, at: int, most: int) -> list[Start]:
         came, promoted = self._rungs[at], self._promoted[at]
@@ -150,7 +165,7 @@ class Hyperband(Default):
             if begun is None:
                 break
             self._take(begun, free, starts)
-        return starts
+        return starts + leftovers(trials, free - len(starts), set(self._of))
 
     def _take(self, bracket: _Bracket, free: int, starts: list[Start]) -> None:
         while bracket.waiting and len(starts) < free:
@@ -174,7 +189,9 @@ class Hyperband(Default):
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Suspend the trial at its rung."""
-        bracket = self._of[number]
+        bracket = self._of.get(number)
+        if bracket is None:
+            return Verdict(Action.CONTINUE, Why.ROOM)
         if count < bracket.epochs:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, bracket.epochs)
         metric = float(trials.values[number, count - 1])
@@ -184,7 +201,7 @@ class Hyperband(Default):
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Go on until the rung; note a trial that ran all its epochs."""
         count = int(trials.counts[number])
-        if count >= self.terms.epochs:
+        if count >= self.terms.epochs and number in self._of:
             self._came(self._of[number], float(trials.values[number, count - 1]), number)
         return super().iterated(trials, number, now)
 
@@ -199,6 +216,9 @@ class Hyperband(Default):
         best = sorted(bracket.came, key=lambda one: (-one[0], one[1]))[: len(bracket.came) // self._eta]
         bracket.epochs = min(self.terms.epochs, bracket.epochs * self._eta)
         bracket.waiting = [number for _, number in best]
+        for _, number in bracket.came:
+            if number not in bracket.waiting:
+                del self._of[number]
         bracket.came = []
         if not best:
             self._brackets.remove(bracket)

@@ -1,8 +1,8 @@
 """Ours: a slot goes to the trial with the best chance of the target for each second that it is expected to need.
 
 - The index of a trial is the best, over all horizons, of P(target within the horizon) / E[slot seconds until then].
-- A fresh trial is worth p_hit / (cost of a look + p_hit * T). What part of the trials hit (p_hit) and how long these
-  need (T) are learnt on the way, from what is predicted of all trials that were looked at.
+- A fresh trial is worth what a look at all trials so far, and then running the best of them as they looked, would have
+  brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
 - Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
   better waits.
 - A trial is looked at after its third epoch, then after each. One below the kill threshold waits behind all others.
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Bools, Floats, Ints
+from yaqd.policies.curves.samples import Bools, Floats, Ints, picked
 from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
 from yaqd.policies.explore.ordered import Default
 
@@ -28,8 +28,8 @@ _DULL: Final = 1e-6
 _HOPELESS: Final = 1e-15
 
 
-def indices(reached: Floats, counts: Ints, epoch_s: Floats) -> Floats:
-    """Return each trial's best chance of the target per second of slot time, over all horizons.
+def indices(reached: Floats, counts: Ints, epoch_s: Floats) -> tuple[Floats, Floats]:
+    """Return each trial's best chance of the target per second of slot time, over all horizons, and that chance.
 
     `reached`: (trials, epochs), chance of the target by each epoch; 0 chance that it was reached already. A trial stops
     where it reaches the target, so later seconds count with the chance that it is still on its way.
@@ -39,15 +39,19 @@ def indices(reached: Floats, counts: Ints, epoch_s: Floats) -> Floats:
     before = np.concatenate((np.zeros((len(chance), 1)), chance[:, :-1]), axis=1)
     needed = np.cumsum(np.where(ahead > 0, 1.0 - before, 0.0), axis=1)
     rates = np.where(needed > 0.0, chance / np.maximum(needed, 1e-9), 0.0)
-    return np.asarray(rates.max(axis=1) / np.maximum(epoch_s, 1e-9))
+    best = rates.argmax(axis=1)[:, None]
+    return picked(rates, best)[:, 0] / np.maximum(epoch_s, 1e-9), picked(chance, best)[:, 0]
 
 
-def epochs_to_go(reached: Floats, counts: Ints) -> tuple[Floats, Floats]:
-    """Return the chance that each trial ever reaches the target, and the epochs it then needs in the mean."""
-    ahead = np.maximum(np.arange(1, reached.shape[1] + 1) - counts[:, None], 0)
-    parts = np.maximum(np.diff(np.where(ahead > 0, reached, 0.0), prepend=0.0, axis=1), 0.0)
-    chance = parts.sum(axis=1)
-    return chance, np.asarray((parts * ahead).sum(axis=1) / np.maximum(chance, 1e-12))
+def reservation(chances: Floats, costs_s: Floats, looks: float, look_s: float) -> float:
+    """Return the worth of a fresh trial: the most targets per second that looking and running the best would bring.
+
+    `chances`, `costs_s`: what running each trial on would bring and take, as it looked first. `looks`: trials that were
+    looked at, those without a chance too, each for `look_s`. The best set to run has the best rates.
+    """
+    order = np.argsort(-chances / np.maximum(costs_s, 1e-9), kind="stable")
+    rates = np.cumsum(chances[order]) / (looks * look_s + np.cumsum(costs_s[order]))
+    return float(rates.max(initial=0.0))
 
 
 class Index(Default):
@@ -70,13 +74,16 @@ class Index(Default):
         self._stay = stay
         self._target = -inf
         self._index: Floats = np.zeros(0)
-        #: by trial as of the last look: chance of the target, that times the epochs to go, epochs then run
+        #: by trial: chance of the target as of the last look, epochs that had run then
         self._chance: Floats = np.zeros(0)
-        self._to_go: Floats = np.zeros(0)
         self._looked: Ints = np.zeros(0, dtype=np.int64)
-        #: which trials were judged at all
+        #: which trials were judged at all; what running each on would bring and take, s, as it looked first
         self._judged: Bools = np.zeros(0, dtype=bool)
+        self._first_chance: Floats = np.zeros(0)
+        self._first_cost_s: Floats = np.zeros(0)
         self._many = 0
+        #: what a fresh one is worth, until another was looked at
+        self._fresh: float | None = None
 
     def allocate(self, trials: Trials, free: int, now: float) -> list[Start]:
         """Start what is worth most, fresh trials or parked ones."""
@@ -135,21 +142,28 @@ class Index(Default):
 
     def _fresh_worth(self, trials: Trials) -> float:
         """Return what a fresh trial is worth: targets reached per second of slot time."""
-        hits = self._prior_hits + float(self._chance.sum())
-        part = hits / (self._prior_trials + self._many)
-        rest = self._prior_hits * trials.epochs / 2 + float(self._to_go.sum())
-        return part / ((self._first + part * rest / hits) * trials.mean_epoch_s)
+        if self._fresh is None:
+            able = np.flatnonzero(self._first_chance > 0.0)
+            epoch_s = trials.mean_epoch_s
+            hits = self._prior_hits
+            chances = np.append(self._first_chance[able], hits)
+            costs_s = np.append(self._first_cost_s[able], hits * trials.epochs / 2 * epoch_s)
+            looks = self._prior_trials + self._many
+            self._fresh = reservation(chances, costs_s, looks, self._first * epoch_s)
+        return self._fresh
 
     def _raise_target(self, trials: Trials) -> None:
         """Grow with the trials; look at all of them again where the target has risen."""
         if len(self._index) != len(trials):
-            self._index, self._chance, self._to_go = np.zeros((3, len(trials)))
+            self._index, self._chance, self._first_chance, self._first_cost_s = np.zeros((4, len(trials)))
             self._looked = np.zeros(len(trials), dtype=np.int64)
             self._judged = np.zeros(len(trials), dtype=bool)
         target = aim(self.terms, trials)
         if target != self._target:
             self._target = target
             known = np.flatnonzero(self._judged & (trials.states != TrialState.ENDED))
+            self._judged[known] = False
+            self._many -= len(known)
             self._look(trials, known)
 
     def _learns(self, trials: Trials, number: int) -> bool:
@@ -162,12 +176,21 @@ class Index(Default):
             due &= trials.best[numbers] >= self.terms.kill
         return np.asarray(due)
 
+    def _judge(self, numbers: Ints, chances: Floats, costs_s: Floats) -> None:
+        """Note how trials look that nobody looked at before."""
+        new = ~self._judged[numbers]
+        if new.any():
+            first = numbers[new]
+            self._judged[first] = True
+            self._first_chance[first], self._first_cost_s[first] = chances[new], costs_s[new]
+            self._many += len(first)
+            self._fresh = None
+
     def _note_dull(self, number: int, count: int) -> None:
         """Put a trial that has learnt nothing behind all others, without a prediction."""
-        self._many += int(not self._judged[number])
-        self._judged[number] = True
+        self._judge(np.array([number]), np.zeros(1), np.zeros(1))
         self._index[number] = _HOPELESS / (1 + count)
-        self._chance[number] = self._to_go[number] = 0.0
+        self._chance[number] = 0.0
         # so that it is predicted once nothing else waits
         self._looked[number] = count - 1
 
@@ -177,23 +200,20 @@ class Index(Default):
             return
         counts = trials.counts[numbers]
         reached = self.foresight.reached(trials, numbers, self._target)
-        index = indices(reached, counts, trials.spent_s[numbers] / np.maximum(counts, 1))
-        chance, to_go = epochs_to_go(reached, counts)
+        index, chance = indices(reached, counts, trials.spent_s[numbers] / np.maximum(counts, 1))
         if self.terms.kill is not None:
             dull = trials.best[numbers] < self.terms.kill
             index, chance = np.where(dull, index * _DULL, index), np.where(dull, 0.0, chance)
-        self._many += int((~self._judged[numbers]).sum())
-        self._judged[numbers] = True
+        self._judge(numbers, chance, chance / np.maximum(index, 1e-300))
         self._index[numbers] = index + _HOPELESS / (1 + counts)
-        self._chance[numbers], self._to_go[numbers] = chance, chance * to_go
+        self._chance[numbers] = reached[:, -1]
         self._looked[numbers] = counts
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Judge the trial; one that has run all its epochs has no chance any more."""
         if trials.counts[number] >= self.terms.epochs:
             self._raise_target(trials)
-            self._many += int(not self._judged[number])
-            self._judged[number] = True
+            self._judge(np.array([number]), np.zeros(1), np.zeros(1))
             self._looked[number] = trials.counts[number]
-            self._index[number] = self._chance[number] = self._to_go[number] = 0.0
+            self._index[number] = self._chance[number] = 0.0
         return super().iterated(trials, number, now)

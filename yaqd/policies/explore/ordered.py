@@ -1,4 +1,7 @@
-"""Policies that start fresh trials in order and never suspend one: Default, Bandit, EarlyTerm, median and patience."""
+"""Policies that start fresh trials in order and never suspend one: Default, Bandit, EarlyTerm, median and patience.
+
+The paper gives Bandit and EarlyTerm no kill threshold. Where the user said one they end what is below it, as POP does.
+"""
 
 from math import inf
 from typing import Final
@@ -41,6 +44,11 @@ class Default:
         """Judge a trial that has epochs left."""
         return Verdict(Action.CONTINUE, Why.NEXT)
 
+    def killed(self, trials: Trials, number: int) -> Verdict | None:
+        """Return a verdict of a trial that has learnt nothing; None of others, and where no threshold is said."""
+        kill, best = self.terms.kill, float(trials.best[number])
+        return Verdict(Action.TERMINATE, Why.NOT_LEARNING, best, kill) if kill is not None and best < kill else None
+
     def waits(self, count: int) -> Verdict | None:
         """Return a verdict between two boundaries, None at one."""
         if count % self.terms.boundary:
@@ -57,7 +65,7 @@ class Bandit(Default):
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Compare the trial's best with the best of all."""
-        waits = self.waits(count)
+        waits = self.waits(count) or self.killed(trials, number)
         if waits is not None:
             return waits
         held = float(trials.best[number]) * (1.0 + self._slack)
@@ -78,7 +86,7 @@ class EarlyTerm(Default):
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Predict the last metric and hold it to the best of all."""
-        waits = self.waits(count)
+        waits = self.waits(count) or self.killed(trials, number)
         if waits is not None:
             return waits
         numbers = np.array([number], dtype=np.int64)

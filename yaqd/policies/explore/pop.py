@@ -104,11 +104,10 @@ class Pop(Default):
         waits = self.waits(count)
         if waits is not None:
             return waits
-        kill = self.terms.kill
-        best = float(trials.best[number])
-        if kill is not None and best < kill:
+        killed = self.killed(trials, number)
+        if killed is not None:
             self._confidence[number] = 0.0
-            return Verdict(Action.TERMINATE, Why.NOT_LEARNING, best, kill)
+            return killed
         confidence = self._predicted(trials, number)
         if confidence < self._least:
             self._confidence[number] = 0.0
