@@ -5,6 +5,7 @@ from typing import Final
 from yaqd.sim.experiments.baselines import BASELINES
 from yaqd.sim.experiments.guards import GUARDS, REBALANCING
 from yaqd.sim.experiments.headline import CENTRAL, DISTRIBUTED
+from yaqd.sim.experiments.hyperdrive import HYPERDRIVE
 from yaqd.sim.experiments.longest import LONGEST
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row, Run
 from yaqd.sim.experiments.ordering import ESTIMATES, HEAVY_TAIL, MATRIX, ORDERING, PLACEMENT, STARVATION
@@ -36,6 +37,7 @@ EXPERIMENTS: Final = {
         PLACES,
         LONGEST,
         *SLAQ,
+        *HYPERDRIVE,
     )
 }
 

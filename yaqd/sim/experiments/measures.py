@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from yaqd.sim.experiments.exploring import EXPLORING_NAMES
 from yaqd.sim.experiments.model import Case
 from yaqd.sim.experiments.training import TRAINING_NAMES
 from yaqd.sim.results import Floats, SimResult
@@ -40,6 +41,7 @@ NAMES: Final = {
     "unfinished": "jobs not over",
     "makespan": "until the last job is over (s)",
     **TRAINING_NAMES,
+    **EXPLORING_NAMES,
 }
 
 

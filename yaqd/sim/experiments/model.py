@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Literal
 
 from yaqd.model.values import value
+from yaqd.sim.experiments.exploring import ExploreCase
 from yaqd.sim.experiments.training import PredictionCase, TrainingCase
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workloads import Drawn
@@ -32,7 +33,7 @@ class Case:
 
 
 #: what an experiment may run
-AnyCase = Case | TrainingCase | PredictionCase
+AnyCase = Case | TrainingCase | PredictionCase | ExploreCase
 
 
 @value()

@@ -10,6 +10,7 @@ from typing import Final
 
 from yaqd.model.values import value
 from yaqd.policies.guard import policy_fault
+from yaqd.sim.experiments.exploring import ExploreCase, run_exploring
 from yaqd.sim.experiments.measures import metrics, shares
 from yaqd.sim.experiments.model import AnyCase, Case, Experiment, Run
 from yaqd.sim.experiments.outcome import metrics_of, middle
@@ -72,6 +73,8 @@ class _Part:
             return Run(case.label, self.seed, None, metrics_, times, course)
         if isinstance(case, PredictionCase):
             return Run(case.label, self.seed, None, run_prediction(case, self.seed))
+        if isinstance(case, ExploreCase):
+            return Run(case.label, self.seed, None, *run_exploring(case, self.seed))
         workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
         return run_case(case, workload, self.seed, self.limit)
 

@@ -1,0 +1,104 @@
+"""Our index: its arithmetic, who waits for whom, and that nobody is lost."""
+
+import numpy as np
+import pytest
+
+from tests.policies.explore.explore_facts import GivenForesight, actions, run_epochs, terms
+from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.explore.facts import Action, Trials, TrialState, Why
+from yaqd.policies.explore.index import Index, indices, reservation
+
+ON, PARK = Action.CONTINUE, Action.PARK
+
+
+def test_the_index_is_the_best_chance_per_second_over_all_horizons() -> None:
+    """One epoch: 0.5 / 1. Two: 1 / (1 + 0.5), as the second is run by half. A target far away: 0.9 / 4."""
+    reached = np.array([[0.0, 0.5, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.9]])
+    rates, chances = indices(reached, np.array([1, 1]), np.array([2.0, 1.0]))
+    assert rates.tolist() == pytest.approx([1 / 1.5 / 2, 0.9 / 4])
+    assert chances.tolist() == [1.0, 0.9]
+
+
+def test_what_was_reached_before_counts_nothing() -> None:
+    reached = np.array([[0.0, 0.5, 1.0]])
+    rates, _ = indices(reached, np.array([3]), np.array([1.0]))
+    assert rates.tolist() == [0.0]
+
+
+def test_a_fresh_trial_is_worth_looks_and_then_the_best_of_those_seen() -> None:
+    """Four looks of 3 s. The best alone: 0.5 / (12 + 10). The second lowers it."""
+    chances, costs_s = np.array([0.1, 0.5, 0.4]), np.array([50.0, 10.0, 20.0])
+    assert reservation(chances, costs_s, 4, 3.0) == pytest.approx(0.5 / 22)
+    assert reservation(chances, costs_s, 40, 3.0) == pytest.approx(0.9 / 150)
+    assert reservation(np.zeros(0), np.zeros(0), 4, 3.0) == 0.0
+
+
+def test_a_trial_is_left_alone_until_the_first_look() -> None:
+    policy, trials = Index(terms(), GivenForesight({0: 0.0}), first=3), Trials(9, 10)
+    verdicts = run_epochs(policy, trials, 0, [0.5] * 3)
+    assert actions(verdicts) == [ON, ON, PARK]
+    assert [verdict.why for verdict in verdicts] == [Why.EARLY, Why.EARLY, Why.WORTH_LESS]
+
+
+def test_a_promising_trial_keeps_its_slot_and_a_poor_one_waits_for_fresh_ones() -> None:
+    """Of the prior 0.5 in 2.5 epochs, of this one 0.9 in one: together 1.4 / (21 * 3 + 3.5)."""
+    policy = Index(terms(), GivenForesight({0: 0.9, 1: 0.001}), first=3, prior_trials=20, prior_hits=0.5)
+    trials = Trials(9, 10)
+    good = run_epochs(policy, trials, 0, [0.5] * 3)[-1]
+    assert (good.action, good.why, good.priority) == (ON, Why.WORTH_MOST, pytest.approx(0.9))
+    assert good.bound == pytest.approx(1.4 / (21 * 3 + 2.5 + 1.0))
+    poor = run_epochs(policy, trials, 1, [0.5] * 3)[-1]
+    assert (poor.action, poor.why) == (PARK, Why.WORTH_LESS)
+    assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]
+
+
+def test_a_trial_that_has_learnt_nothing_comes_back_when_nothing_better_waits() -> None:
+    policy = Index(terms(kill=0.2), GivenForesight({0: 0.5, 1: 0.001, 2: 0.9}), first=3)
+    trials = Trials(3, 10)
+    dull = run_epochs(policy, trials, 0, [0.1] * 3)[-1]
+    assert (dull.action, dull.why, dull.bound) == (PARK, Why.NOT_LEARNING, 0.2)
+    run_epochs(policy, trials, 1, [0.3] * 3)
+    assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [2]
+    assert actions(run_epochs(policy, trials, 2, [0.3] * 10))[-1] == Action.TERMINATE
+    # the one that learns first, though its chance is small
+    assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [1, 0]
+    assert actions(run_epochs(policy, trials, 0, [0.1])) == [PARK]
+    assert actions(run_epochs(policy, trials, 0, [0.3])) == [ON]
+
+
+def test_many_at_once_are_judged_as_one_by_one() -> None:
+    rng = np.random.default_rng(3)
+    curves = np.cumsum(rng.uniform(0, 0.1, (40, 10)), axis=1)
+    chances = dict(enumerate(rng.random(40)))
+    found = []
+    for at_once in (False, True):
+        policy, trials = Index(terms(kill=0.1), GivenForesight(chances)), Trials(60, 10)
+        for number in range(40):
+            trials.start(number)
+        said = []
+        for epoch in range(5):
+            running = [int(number) for number in np.flatnonzero(trials.states == TrialState.RUNNING)]
+            for number in running:
+                trials.report(number, float(curves[number, epoch]), 1.0)
+            if at_once:
+                policy.foresee(trials, np.array(running))
+            said.append([policy.iterated(trials, number, 0.0).action for number in running])
+        found.append((said, [start.number for start in policy.allocate(trials, 5, 0.0)]))
+    assert found[0][1] == found[1][1]
+
+
+def test_where_no_target_is_said_all_are_looked_at_again_when_the_best_rises() -> None:
+    asked: list[tuple[int, float]] = []
+
+    class Watched(GivenForesight):
+        def reached(self, trials: Trials, numbers: Ints, target: float) -> Floats:
+            asked.append((len(numbers), target))
+            return super().reached(trials, numbers, target)
+
+    policy, trials = Index(terms(None), Watched({0: 0.5, 1: 0.5})), Trials(5, 10)
+    run_epochs(policy, trials, 0, [0.1] * 3)
+    run_epochs(policy, trials, 1, [0.2] * 3)
+    before = asked[-1][1]
+    run_epochs(policy, trials, 1 if trials.states[1] == TrialState.RUNNING else 2, [0.4] * 3)
+    assert asked[-1][1] > before
+    assert max(many for many, _ in asked) >= 2
