@@ -23,6 +23,8 @@ from yaqd.policies.curves.reach import (
     WalkersReach,
 )
 from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.guard import survive
+from yaqd.policies.registry import UnknownPolicy
 
 LIBRARY = LibraryReach(shapes=200, samples=100)
 #: few steps: what the walkers find is another test's matter
@@ -229,3 +231,34 @@ def test_predictors_have_names() -> None:
     values: Floats = np.array([[0.1, 0.2]])
     counts: Ints = np.array([2])
     assert REACH["library"].outlook(values, counts, 9).at(9, 0.1)[0] > 0.5
+
+
+def test_a_predictor_of_others_that_fails_gives_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each fault of its own: it raises, has no such method, or says what is no chance."""
+    module = f"foreign_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(
+        "class Raises:\n    def outlook(self, *args): raise KeyError('lost')\n"
+        "class Says:\n    def outlook(self, *args): return 'soon'\n"
+        "class Odd:\n    def outlook(self, *args): return self\n"
+        "    def reached(self, target): return [[2.0]]\n"
+        "    at = interval = spread = reached\n"
+        "raises, says, odd, number = Raises(), Says(), Odd(), 7\n"
+    )
+    info = tmp_path / f"{module}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n")
+    names = ("raises", "says", "odd", "number")
+    entries = "".join(f"{name}-{module} = {module}:{name}\n" for name in names)
+    (info / "entry_points.txt").write_text(f"[yaqd.reach]\n{entries}")
+    monkeypatch.syspath_prepend(tmp_path)
+    told: list[str] = []
+    survive(told.append)
+    try:
+        for name in ("raises", "says", "odd"):
+            found = _asked(REACH[f"{name}-{module}"], [[0.1, 0.2]], 9).reached(0.15)
+            assert found[0].tolist() == [0.0] + [1.0] * 8
+    finally:
+        survive(None)
+    assert [said.partition(": ")[2].partition(":")[0] for said in told] == ["KeyError", "TypeError", "ValueError"]
+    with pytest.raises(UnknownPolicy, match="it has no method outlook"):
+        REACH[f"number-{module}"].outlook(np.zeros((0, 0)), np.zeros(0, dtype=np.int64), 9)
