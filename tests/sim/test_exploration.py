@@ -11,7 +11,7 @@ from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Terms, Tri
 from yaqd.policies.explore.ordered import Bandit, Default
 from yaqd.policies.explore.policies import EXPLORE
 from yaqd.policies.explore.pop import Pop
-from yaqd.sim.exploration import Lap, Log, explore
+from yaqd.sim.exploration.trace import Lap, Log, explore
 from yaqd.sim.workloads.exploration import Recorded, orders
 
 NOBODY = GivenForesight({})

@@ -8,13 +8,13 @@ from typing import Final, Literal
 import numpy as np
 
 from yaqd.model.values import value
-from yaqd.policies.curves.reach import LibraryReach, Reach, WalkersReach
+from yaqd.policies.curves.reach import Level, LibraryReach, Reach, WalkersReach
 from yaqd.policies.curves.samples import Floats
 from yaqd.policies.explore.facts import Terms
 from yaqd.policies.explore.guide import ForestGuide
 from yaqd.policies.explore.policies import EXPLORE
-from yaqd.sim.exploration import Explored, explore
-from yaqd.sim.foresight import Cached, InOrder
+from yaqd.sim.exploration.foresight import Cached, InOrder
+from yaqd.sim.exploration.trace import Explored, explore
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.exploration import CIFAR_TARGET, Recorded, cifar, find_taskset, orders, taskset
 
@@ -35,6 +35,14 @@ EXPLORING_NAMES: Final = {
 }
 
 Pool = Literal["taskset", "cifar", "cifar-plain"]
+_CIFAR_LEVEL: Final = Level(start=0.1, start_sd=0.05, rise=0.4, rise_sd=0.3)
+#: what is believed of the metric of each pool before anything is known of a curve: chosen on even rows of the taskset,
+#: and on one drawn set that is not among those reported
+_LEVELS: Final = {
+    "taskset": Level(start=0.03, start_sd=0.05, rise=0.17, rise_sd=0.15),
+    "cifar": _CIFAR_LEVEL,
+    "cifar-plain": _CIFAR_LEVEL,
+}
 
 
 @value()
@@ -151,4 +159,4 @@ def reach_of(pool: Pool, predictor: str) -> Reach:
     """Return the predictor for a pool; what is believed of levels differs by pool and by nothing else."""
     if predictor == "walkers":
         return WalkersReach()
-    return LibraryReach()
+    return LibraryReach(level=_LEVELS[pool])

@@ -1,0 +1,1 @@
+"""Explorations of hyperparameters in simulated time, from recorded curves."""
