@@ -5,7 +5,8 @@
   brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
 - Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
   better waits.
-- A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill threshold waits behind all others.
+- A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill
+  threshold waits behind all others.
 """
 
 from math import ceil, inf
@@ -67,7 +68,11 @@ class Index(Default):
         prior_hits: float = PRIOR_HITS,
         stay: float = 0.0,
     ) -> None:
-        """`first`: epochs of the first look; None: a twentieth of all, at least three. `stay`: part by which another must be worth more to take a slot."""
+        """`first`: epochs of the first look; None: a twentieth of all, at least three.
+
+        `prior_trials`, `prior_hits`: trials that count as looked at before the first, and targets that these bring.
+        `stay`: part by which another must be worth more to take a slot.
+        """
         super().__init__(terms, foresight)
         looks = max(FIRST_LEAST, ceil(FIRST_PART * terms.epochs)) if first is None else int(first)
         self._first = max(1, min(looks, terms.epochs))
