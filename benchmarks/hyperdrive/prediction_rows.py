@@ -5,7 +5,8 @@ Row `prediction`: processor time from one curve to the chance of the target by e
 walkers one array. Rows `calibration` (Brier score of P(y(51) >= target)) and `coverage` (part of the true last values
 in the 90 % interval) ask about real curves (`taskset.py`); beside them stands the expected calibration error.
 
-Our settings (`TASKSET`) were chosen on the rows with even numbers. The rows with odd numbers are what is reported.
+The level prior (`taskset.LEVEL`), the temper and the part of late shapes were chosen on the rows with even numbers, the
+temper also on drawn curves. The rows with odd numbers are what is reported.
 """
 
 import time
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.hyperdrive.taskset import PREFIXES, TARGETS, Cases, NoTaskset, cases
+from benchmarks.hyperdrive.taskset import LEVEL, PREFIXES, TARGETS, Cases, NoTaskset, cases
 from benchmarks.options import Options, progress
 from benchmarks.report import Row, make_row
 from yaqd.policies.curves.reach import LibraryReach, Outlook, Reach, WalkersReach
@@ -122,7 +123,7 @@ class Answers:
 def _truth(options: Options, asked: Cases, rows: list[Row], beside: dict[str, Mapping[str, Any]]) -> None:
     if options.scale < 1:
         asked = asked.some(np.arange(0, len(asked), round(1 / options.scale)))
-    ours = Answers(LibraryReach(), asked)
+    ours = Answers(LibraryReach(level=LEVEL), asked)
     theirs = None
     if options.theirs:
         progress(f"walkers on {len(asked)} cases, most of a second each")
@@ -155,6 +156,8 @@ def _by(kinds: Ints, ours: Answers, theirs: Answers | None) -> Mapping[str, str]
     found = {}
     for kind in np.unique(kinds).tolist():
         mine = float(ours.briers()[kinds == kind].mean())
-        other = "" if theirs is None else float(theirs.briers()[kinds == kind].mean())
-        found[str(kind)] = f"{mine:.4f}" if other == "" else f"{mine:.4f} / {other:.4f} = {other / mine:.2f}x"
+        found[str(kind)] = f"{mine:.4f}"
+        if theirs is not None:
+            other = float(theirs.briers()[kinds == kind].mean())
+            found[str(kind)] += f" / {other:.4f} = {other / mine:.2f}x"
     return found

@@ -16,8 +16,11 @@ from typing import Final
 
 import numpy as np
 
+from yaqd.policies.curves.reach import Level
 from yaqd.policies.curves.samples import Floats, Ints
 
+#: what is believed of a row before it has begun; chosen on the rows with even numbers
+LEVEL: Final = Level(start=0.03, start_sd=0.05, rise=0.17, rise_sd=0.15)
 PREFIXES: Final = (5, 10, 20)
 TARGETS: Final = tuple(float(target) for target in np.arange(0.1, 0.4001, 0.05).round(2))
 _CHANCE_LOSS: Final = 0.72

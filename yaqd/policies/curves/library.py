@@ -3,8 +3,8 @@
 Shapes g are drawn once from the eleven families (`families.py`), with g = 0 at the first epoch and 1 at the last. A
 curve is a + b g + noise. For each shape a, b and the noise have a conjugate normal-inverse-gamma prior, so their
 posterior and the shape's evidence follow from sums of g and g^2, which depend on no curve, and of y g, which are one
-matrix product for all curves and shapes. The likelihood is tempered: errors are the model's more than the noise's, and
-neighbouring epochs err alike.
+matrix product for all curves and shapes. The likelihood is tempered: errors are the model's more than the noise's, so
+old values count less than new ones, and all of them together as ten.
 
 Draws are spread evenly over the shapes' weights, and over level, rise and noise by one fixed Latin hypercube. So two
 calls say the same, and a curve is told nothing about the others of its batch.
@@ -18,7 +18,7 @@ import numpy as np
 
 from yaqd.policies.curves.families import Shapes, drawn_shapes
 from yaqd.policies.curves.outlook import Seen, bounds, observed, seen
-from yaqd.policies.curves.samples import Floats, Ints, picked, product
+from yaqd.policies.curves.samples import Bools, Floats, Ints, picked, product
 
 #: curves that are worked on together, so that what belongs to them stays near the processor
 _BLOCK: Final = 32
@@ -36,9 +36,9 @@ class Level:
 
     start: float = 0.1
     start_sd: float = 0.1
-    rise: float = 0.3
+    rise: float = 0.2
     rise_sd: float = 0.3
-    noise: float = 0.03
+    noise: float = 0.025
     strength: float = 4.0
 
     def __post_init__(self) -> None:
@@ -49,13 +49,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Temper:
-    """How much each observed value counts: `part` of a value, `decay` times less for each epoch that it is older.
+    """How much each observed value counts: the newest as `part` values, one that is an epoch older `decay` times that.
 
-    `power`: of n values the newest counts part x n^power, so that 0 tempers all lengths alike.
+    So a long prefix counts as part / (1 - decay) values and not as all of its own. The newest ones say most about what
+    comes, as no shape fits a whole curve. `power`: of n values the newest counts part x n^power.
     """
 
-    part: float = 0.25
-    decay: float = 1.0
+    part: float = 2.0
+    decay: float = 0.8
     power: float = 0.0
 
     def weights(self, epochs: int) -> Floats:
@@ -85,13 +86,13 @@ class ShapeTable:
     log_volume: Floats
     #: the shapes one behind the other, each above the one before it: one search finds an epoch in any of them
     ladder: Floats
-    is_made: Ints
+    is_made: Bools
 
-    def made(self, counts: Ints) -> None:
+    def make(self, counts: Ints) -> None:
         """Make the rows of these numbers of known values."""
-        missing = np.unique(counts[self.is_made[counts] == 0])
-        if not missing.size:
+        if self.is_made[counts].all():
             return
+        missing = np.unique(counts[~self.is_made[counts]])
         weights = self.weights[missing]
         of_ones = weights.sum(axis=1)[:, None] + (self.level.noise / self.level.start_sd) ** 2
         of_shape = product(weights, np.ascontiguousarray(self.table.T))
@@ -102,11 +103,11 @@ class ShapeTable:
         self.both[missing] = -of_shape / volume
         self.rise[missing] = of_ones / volume
         self.log_volume[missing] = self.log_prior - 0.5 * np.log(volume)
-        self.is_made[missing] = 1
+        self.is_made[missing] = True
 
 
 def shape_table(shapes: Shapes, flat: float, epochs: int, level: Level, temper: Temper) -> ShapeTable:
-    """Return the table for curves of so many epochs; the last row is the flat shape, believed with the chance `flat`."""
+    """Return the table for curves of so many epochs; the last row is the flat shape, of the chance `flat`."""
     table = np.concatenate((shapes.table(epochs), np.zeros((1, epochs))))
     # shapes in the order of how early they rise: neighbours in the draws then promise alike
     order = np.argsort(-table.mean(axis=1), kind="stable")
@@ -114,11 +115,12 @@ def shape_table(shapes: Shapes, flat: float, epochs: int, level: Level, temper: 
     is_flat = order == len(shapes)
     prior = np.where(is_flat, flat, (1.0 - flat) / len(shapes))
     size = (epochs + 1, len(table))
-    rows = [np.zeros(size) for _ in range(4)]
+    start, both, rise, log_volume = (np.zeros(size) for _ in range(4))
     ladder = (table + 2.0 * np.arange(len(table))[:, None]).ravel()
     log_prior = np.log(np.maximum(prior, 1e-300))
-    made = np.zeros(epochs + 1, dtype=np.int64)
-    return ShapeTable(table, temper.weights(epochs), log_prior, level, *rows, ladder, made)
+    made = np.zeros(epochs + 1, dtype=np.bool_)
+    weights = temper.weights(epochs)
+    return ShapeTable(table, weights, log_prior, level, start, both, rise, log_volume, ladder, made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +140,7 @@ class Posterior:
 
 def posterior(values: Floats, counts: Ints, table: ShapeTable) -> Posterior:
     """Return the closed form; `values` is (curves, epochs), finite and 0 beyond `counts`."""
-    table.made(counts)
+    table.make(counts)
     level, weights = table.level, table.weights[counts]
     # measured from the level believed in, which leaves the prior one term less
     weighted = weights * (values - level.start)
@@ -184,12 +186,12 @@ class LibraryOutlook:
         with np.errstate(all="ignore"):
             needed = (target - self.start) / self.rise
         rises = self.rise > 0.0
-        needed = np.where(rises, np.clip(needed, 0.0, 1.5), 1.5)
+        needed = np.where(rises, np.minimum(np.maximum(needed, 0.0), 1.5), 1.5)
         first = np.searchsorted(self.table.ladder, needed + 2.0 * self.shape) - self.shape * epochs
-        # where a draw falls, the next epoch is its best
-        next_epoch = np.minimum(counts, epochs - 1)
-        falls = ~rises & (self.start + self.rise * self.table.table[self.shape, next_epoch] >= target)
-        first = np.where(falls, 0, np.maximum(first, 0))
+        if not rises.all():
+            # where a draw falls, the next epoch is its best
+            best = self.table.table[self.shape, np.minimum(counts, epochs - 1)]
+            first[~rises & (self.start + self.rise * best >= target)] = 0
         first = np.minimum(np.maximum(first, counts), epochs)
         places = first + np.arange(len(counts))[:, None] * (epochs + 1)
         hits = np.bincount(places.ravel(), minlength=len(counts) * (epochs + 1)).reshape(-1, epochs + 1)

@@ -75,13 +75,13 @@ def seen(values: Floats, counts: Ints, epochs: int) -> Seen:
     if found.ndim != 2 or len(found) != len(counts):
         raise ValueError(f"values of shape {found.shape} and {len(counts)} counts: one row for each count is needed")
     width = min(found.shape[1], epochs)
-    kept = np.clip(np.asarray(counts, dtype=np.int64), 0, width)
+    kept = np.minimum(np.maximum(np.asarray(counts, dtype=np.int64), 0), width)
     clean = np.zeros((len(found), epochs))
     clean[:, :width] = found[:, :width]
     clean[np.arange(epochs) >= kept[:, None]] = 0.0
-    if not np.isfinite(clean).all():
+    if not (np.abs(clean) <= _VALUE_MAX).all():  # NaN is not either
         kept = _mended(clean, kept)
-    np.clip(clean, -_VALUE_MAX, _VALUE_MAX, out=clean)
+        np.clip(clean, -_VALUE_MAX, _VALUE_MAX, out=clean)
     return Seen(clean, kept, epochs)
 
 

@@ -25,6 +25,8 @@ _STATES: Final = 10
 #: how far walkers begin from the fit, as a part of each parameter
 _JITTER: Final = 0.05
 _LAST_MAX: Final = 1.1
+#: weight of a family whose fit ends outside of the priors, others' being 1
+_SMALL: Final = 1e-3
 _NOISE_MIN: Final = 1e-4
 #: tries and steps of a least-squares fit
 _TRIES: Final = 12
@@ -58,7 +60,7 @@ class WalkersReach:
             # the priors alone: a sum of eleven families may end anywhere
             return np.asarray(rng.random((many, 1)) * np.linspace(1.0 / epochs, 1.0, epochs))
         target = _Target(known, epochs)
-        states = _walk(target.log_density, _begin(known, self._walkers, rng), self._samples, _STATES, rng)
+        states = _walk(target.log_density, _begin(known, epochs, self._walkers, rng), self._samples, _STATES, rng)
         epoch = np.arange(1.0, epochs + 1.0)
         with np.errstate(all="ignore"):
             means = summed(states, epoch, np.log(epoch))
@@ -69,7 +71,7 @@ class WalkersReach:
 def summed(states: Floats, x: Floats, log_x: Floats) -> Floats:
     """Return the weighted sum of the families for each state, (states, epochs)."""
     total = np.zeros((len(states), len(x)))
-    columns = [states[:, place : place + 1] for place in range(_SIZE)]
+    columns = _columns(states)
     at = 0
     for number, family in enumerate(FAMILIES):
         wide = len(family.parameters)
@@ -127,13 +129,21 @@ def _walk(
     return np.concatenate([kept[min(number * len(kept) // states, len(kept) - 1)] for number in range(states)])
 
 
-def _begin(known: Floats, walkers: int, rng: np.random.Generator) -> Floats:
-    """Return where the walkers begin: around the families' fits, equally weighted."""
+def _begin(known: Floats, epochs: int, walkers: int, rng: np.random.Generator) -> Floats:
+    """Return where the walkers begin: around the families' fits, equally weighted.
+
+    A family that no fit brings to a last value within the priors begins with a small weight.
+    """
     x = np.arange(1.0, len(known) + 1.0)
-    fits = [_fitted(family, x, known, rng) for family in FAMILIES]
     centre = np.empty(_SIZE)
-    centre[:_PARAMETERS] = np.concatenate(fits)
-    centre[_PARAMETERS:-1] = 1.0 / len(FAMILIES)
+    weights = np.empty(len(FAMILIES))
+    at = 0
+    for number, family in enumerate(FAMILIES):
+        fit, is_allowed = _fitted(family, x, known, epochs, rng)
+        centre[at : at + len(fit)] = fit
+        weights[number] = 1.0 if is_allowed else _SMALL
+        at += len(fit)
+    centre[_PARAMETERS:-1] = weights / weights.sum()
     centre[-1] = 1.0
     with np.errstate(all="ignore"):
         errors = summed(centre[None, :], x, np.log(x))[0] - known
@@ -145,8 +155,11 @@ def _begin(known: Floats, walkers: int, rng: np.random.Generator) -> Floats:
     return np.asarray(start)
 
 
-def _fitted(family: Family, x: Floats, known: Floats, rng: np.random.Generator) -> Floats:
-    """Return the parameters of the least squares that Levenberg's and Marquardt's steps find from several starts."""
+def _fitted(family: Family, x: Floats, known: Floats, epochs: int, rng: np.random.Generator) -> tuple[Floats, bool]:
+    """Return the least squares that Levenberg's and Marquardt's steps find, and whether its end is within the priors.
+
+    Of several starts the best is taken whose end is. Where none is, the published parameters are.
+    """
     size = len(family.start)
     middle = np.array(family.start)
     at = middle + np.maximum(np.abs(middle), 0.1) * rng.normal(0.0, 0.5, (_TRIES, size))
@@ -155,28 +168,38 @@ def _fitted(family: Family, x: Floats, known: Floats, rng: np.random.Generator) 
     damping = np.full(_TRIES, 1e-2)
 
     def errors(parameters: Floats) -> Floats:
-        columns: Sequence[Floats] = [parameters[:, place : place + 1] for place in range(size)]
-        return np.asarray(family.formula(x, log_x, columns) - known)
+        return np.asarray(family.formula(x, log_x, _columns(parameters)) - known)
 
     with np.errstate(all="ignore"):
         residual = errors(at)
         loss = _losses(residual)
         for _ in range(_STEPS):
-            steps = 1e-6 * np.maximum(np.abs(at), 1e-3)
-            slopes = np.empty((_TRIES, len(x), size))
-            for place in range(size):
-                moved = at.copy()
-                moved[:, place] += steps[:, place]
-                slopes[:, :, place] = (errors(moved) - residual) / steps[:, place : place + 1]
-            tried = at - _step(slopes, residual, damping)
+            tried = at - _step(_slopes(errors, at, residual), residual, damping)
             new = errors(tried)
             better = _losses(new) < loss
             at = np.where(better[:, None], tried, at)
             residual = np.where(better[:, None], new, residual)
             loss = np.where(better, _losses(new), loss)
             damping = np.clip(np.where(better, damping / 5.0, damping * 4.0), 1e-9, 1e6)
-    best = int(np.argmin(loss))
-    return np.asarray(at[best] if np.isfinite(loss[best]) else middle)
+    ends = family(np.array([1.0, float(epochs)]), _columns(at))
+    allowed = (ends[:, 1] >= 0.0) & (ends[:, 1] <= _LAST_MAX) & (ends[:, 1] >= ends[:, 0]) & np.isfinite(loss)
+    best = int(np.argmin(np.where(allowed, loss, np.inf)))
+    return (at[best], True) if allowed[best] else (middle, False)
+
+
+def _columns(parameters: Floats) -> Sequence[Floats]:
+    return [parameters[:, place : place + 1] for place in range(parameters.shape[1])]
+
+
+def _slopes(errors: Callable[[Floats], Floats], at: Floats, residual: Floats) -> Floats:
+    """Return the errors' derivatives by differences, (tries, epochs, parameters)."""
+    steps = 1e-6 * np.maximum(np.abs(at), 1e-3)
+    slopes = np.empty((*residual.shape, at.shape[1]))
+    for place in range(at.shape[1]):
+        moved = at.copy()
+        moved[:, place] += steps[:, place]
+        slopes[:, :, place] = (errors(moved) - residual) / steps[:, place : place + 1]
+    return slopes
 
 
 def _losses(residual: Floats) -> Floats:
