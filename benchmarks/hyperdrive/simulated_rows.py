@@ -27,6 +27,8 @@ from yaqd.sim.experiments.runner import quick, run_experiment
 CLAIMS: Final = (
     "bandit",
     "earlyterm",
+    "bandit-kill",
+    "earlyterm-kill",
     "default",
     "asha",
     "asha-best",

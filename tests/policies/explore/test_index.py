@@ -68,23 +68,26 @@ def test_a_trial_that_has_learnt_nothing_comes_back_when_nothing_better_waits() 
 
 def test_many_at_once_are_judged_as_one_by_one() -> None:
     rng = np.random.default_rng(3)
-    curves = np.cumsum(rng.uniform(0, 0.1, (40, 10)), axis=1)
     chances = dict(enumerate(rng.random(40)))
     found = []
     for at_once in (False, True):
         policy, trials = Index(terms(kill=0.1), GivenForesight(chances)), Trials(60, 10)
-        for number in range(40):
+        numbers = list(range(40))
+        for number in numbers:
             trials.start(number)
-        said = []
-        for epoch in range(5):
-            running = [int(number) for number in np.flatnonzero(trials.states == TrialState.RUNNING)]
-            for number in running:
-                trials.report(number, float(curves[number, epoch]), 1.0)
-            if at_once:
-                policy.foresee(trials, np.array(running))
-            said.append([policy.iterated(trials, number, 0.0).action for number in running])
-        found.append((said, [start.number for start in policy.allocate(trials, 5, 0.0)]))
-    assert found[0][1] == found[1][1]
+            for metric in (0.1, 0.2, 0.05 * (number % 7)):
+                trials.report(number, metric, 1.0)
+        if at_once:
+            policy.foresee(trials, np.array(numbers))
+        for number in numbers:
+            policy.iterated(trials, number, 0.0)
+        # judged a second time all have seen all, whatever the order was
+        said = [policy.iterated(trials, number, 0.0) for number in numbers]
+        for number, verdict in zip(numbers, said, strict=True):
+            trials.settle(number, verdict)
+        found.append((actions(said), [start.number for start in policy.allocate(trials, 5, 0.0)]))
+    assert found[0] == found[1]
+    assert set(found[0][0]) == {ON, PARK}
 
 
 def test_where_no_target_is_said_all_are_looked_at_again_when_the_best_rises() -> None:

@@ -5,10 +5,11 @@
   brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
 - Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
   better waits.
-- A trial is looked at after its third epoch, then after each. One below the kill threshold waits behind all others.
+- A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill
+  threshold waits behind all others.
 """
 
-from math import inf
+from math import ceil, inf
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,9 @@ from yaqd.policies.curves.samples import Bools, Floats, Ints, picked
 from yaqd.policies.explore.facts import Action, Foresight, Start, Terms, Trials, TrialState, Verdict, Why, aim
 from yaqd.policies.explore.ordered import Default
 
-#: epochs before the first look
-FIRST_LOOK: Final = 3
+#: epochs before the first look: this part of all, and at least so many
+FIRST_PART: Final = 0.05
+FIRST_LEAST: Final = 3
 #: trials and hits that count as seen before the first one
 PRIOR_TRIALS: Final = 20.0
 PRIOR_HITS: Final = 0.5
@@ -61,14 +63,19 @@ class Index(Default):
         self,
         terms: Terms,
         foresight: Foresight,
-        first: int = FIRST_LOOK,
+        first: int | None = None,
         prior_trials: float = PRIOR_TRIALS,
         prior_hits: float = PRIOR_HITS,
         stay: float = 0.0,
     ) -> None:
-        """`first`: epochs of the first look. `stay`: part by which another must be worth more to take a slot."""
+        """`first`: epochs of the first look; None: a twentieth of all, at least three.
+
+        `prior_trials`, `prior_hits`: trials that count as looked at before the first, and targets that these bring.
+        `stay`: part by which another must be worth more to take a slot.
+        """
         super().__init__(terms, foresight)
-        self._first = max(1, min(int(first), terms.epochs))
+        looks = max(FIRST_LEAST, ceil(FIRST_PART * terms.epochs)) if first is None else int(first)
+        self._first = max(1, min(looks, terms.epochs))
         self._prior_trials = prior_trials
         self._prior_hits = prior_hits
         self._stay = stay
