@@ -6,7 +6,7 @@ from yaqd.policies.curves.reach import LibraryReach, Outlook
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.explore.facts import Trials
 from yaqd.policies.explore.foresight import Predicted
-from yaqd.sim.foresight import Cached, InOrder
+from yaqd.sim.exploration import Cached, InOrder
 from yaqd.sim.workloads.exploration import draw_cifar
 
 REACH = LibraryReach()

@@ -13,8 +13,7 @@ from yaqd.policies.curves.samples import Floats
 from yaqd.policies.explore.facts import Terms
 from yaqd.policies.explore.guide import ForestGuide
 from yaqd.policies.explore.policies import EXPLORE
-from yaqd.sim.exploration import Explored, explore
-from yaqd.sim.foresight import Cached, InOrder
+from yaqd.sim.exploration import Cached, Explored, InOrder, explore
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.exploration import CIFAR_TARGET, Recorded, cifar, find_taskset, orders, taskset
 
