@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row
+from yaqd.sim.experiments.exploring import missing_pool
 from yaqd.sim.experiments.hyperdrive import HYPERDRIVE
 from yaqd.sim.experiments.model import Experiment
 from yaqd.sim.experiments.model import Row as Claim
@@ -68,6 +69,10 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     for experiment in HYPERDRIVE:
         claims = [claim for claim in experiment.rows if _is_asked(claim, options)]
         if not claims:
+            continue
+        missing = missing_pool(experiment.cases)
+        if missing is not None:
+            progress(f"{experiment.name} does not run here: {missing}")
             continue
         progress(f"yaq sim run {experiment.name}")
         asked = _only(experiment, claims)
