@@ -17,11 +17,12 @@ import numpy as np
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row
+from yaqd.sim.experiments.exploring import missing_pool
 from yaqd.sim.experiments.hyperdrive import HYPERDRIVE
 from yaqd.sim.experiments.model import Experiment
 from yaqd.sim.experiments.model import Row as Claim
 from yaqd.sim.experiments.model import Run as Simulated
-from yaqd.sim.experiments.outcome import conditions, outcomes
+from yaqd.sim.experiments.outcome import best_other, conditions, outcomes
 from yaqd.sim.experiments.runner import quick, run_experiment
 
 CLAIMS: Final = (
@@ -44,6 +45,7 @@ CLAIMS: Final = (
     "cifar-default",
     "cifar-asha",
     "cifar-asha-p90",
+    "cifar-asha-best-p90",
     "cifar-spread-earlyterm",
     "cifar-spread-default",
     "pop-paper-earlyterm",
@@ -67,6 +69,10 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     for experiment in HYPERDRIVE:
         claims = [claim for claim in experiment.rows if _is_asked(claim, options)]
         if not claims:
+            continue
+        missing = missing_pool(experiment.cases)
+        if missing is not None:
+            progress(f"{experiment.name} does not run here: {missing}")
             continue
         progress(f"yaq sim run {experiment.name}")
         asked = _only(experiment, claims)
@@ -119,24 +125,24 @@ def _mean(runs: Iterable[Simulated], label: str, metric: str) -> float:
 
 
 def _row(claim: Claim, runs: list[Simulated]) -> Row:
-    metric = claim.measure.metric
-    ours, *others = (_mean(runs, label, metric) for label in _labels(claim))
-    theirs = min(others) if others else None
-    own = [run.metrics[metric] for run in runs if run.label == claim.measure.case]
+    metric, measure = claim.measure.metric, claim.measure
+    ours = _mean(runs, measure.case, metric)
+    theirs = None if measure.against is None else _mean(runs, best_other(measure, runs), metric)
+    own = [run.metrics[metric] for run in runs if run.label == measure.case]
     ratio = None if theirs is None else theirs / ours
     return Row(claim.id, ours, theirs, "h", ratio, float(np.ptp(own)) / ours if ours else 0.0, len(own))
 
 
 def _beside(experiment: Experiment, claim: Claim, runs: list[Simulated]) -> Mapping[str, Any]:
     (outcome,) = (found for found in outcomes(experiment, runs) if found.row.id == claim.id)
-    best = min(_labels(claim)[1:], key=lambda label: _mean(runs, label, claim.measure.metric), default="-")
+    sides = [claim.measure.case]
+    if claim.measure.against is not None:
+        sides.append(best_other(claim.measure, runs))
     return {
         "verdict": outcome.verdict,
         "reported": "-" if claim.reported is None else f"{claim.reported:g}{claim.unit}",
-        "theirs is": best,
-        "lost, ours and theirs": [
-            _mean(runs, label, "lost") for label in (claim.measure.case, best) if any(r.label == label for r in runs)
-        ],
+        "theirs is": sides[-1] if len(sides) > 1 else "-",
+        "lost, ours and theirs": [_mean(runs, label, "lost") for label in sides],
         "settings": conditions(experiment, [run for run in runs if run.label in _labels(claim)]),
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from yaqd.sim.experiments.exploring import LOST_S, ExploreCase, ExploreDrawn, run_exploring
+from yaqd.sim.experiments.exploring import LOST_S, ExploreCase, ExploreDrawn, missing_pool, run_exploring
 from yaqd.sim.workloads import WorkloadError
 from yaqd.sim.workloads.exploration import (
     CIFAR_EPOCHS,
@@ -75,6 +75,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("YAQD_TASKSET", str(tmp_path / "none"))
     with pytest.raises(WorkloadError, match="none: no such folder"):
         find_taskset()
+    assert "none: no such folder" in str(missing_pool([ExploreCase("default", ExploreDrawn(), "default")]))
+    assert missing_pool([ExploreCase("default", ExploreDrawn("cifar"), "default")]) is None
     monkeypatch.setenv("YAQD_TASKSET", str(tmp_path))
     assert find_taskset() == tmp_path
     with pytest.raises(ValueError, match=r"no \*\.json in it"):

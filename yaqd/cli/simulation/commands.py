@@ -147,11 +147,16 @@ def run(
     """
     from yaqd.cli.simulation.screen import show
     from yaqd.sim.experiments import EXPERIMENTS, quick
+    from yaqd.sim.experiments.exploring import missing_pool
 
     world = world_of(options)
     chosen = with_curves(list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)], options)
     values: list[Any] = []
     for experiment in chosen:
+        missing = missing_pool(experiment.cases) if name == "all" else None
+        if missing is not None:
+            click.echo(f"{experiment.name} is left out: {missing}", err=True)
+            continue
         small = in_world(quick(experiment) if is_quick else experiment, world)
         numbers = range(first_seed, first_seed + (seeds or small.seeds))
         values.append(show(small, numbers, is_quick=is_quick, workers=workers, out=out, as_json=as_json))

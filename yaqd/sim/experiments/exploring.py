@@ -99,6 +99,16 @@ def pool_of(drawn: ExploreDrawn) -> Sequence[Recorded]:
     return cifar(drawn.sets, drawn.pool == "cifar")
 
 
+def missing_pool(cases: Sequence[object]) -> str | None:
+    """Return what these cases need and is not on this machine; None: nothing."""
+    if any(isinstance(case, ExploreCase) and case.workload.pool == "taskset" for case in cases):
+        try:
+            find_taskset()
+        except WorkloadError as error:
+            return str(error)
+    return None
+
+
 def run_exploring(case: ExploreCase, seed: int) -> tuple[dict[str, float], tuple[float, ...]]:
     """Return the case's numbers, and the time of each exploration in s. `seed`: of the orders.
 

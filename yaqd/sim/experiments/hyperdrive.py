@@ -67,9 +67,10 @@ def _times(
     least: float | None,
     metric: str = "hit_h",
     reported: float | None = None,
+    chosen_by: str | None = None,
 ) -> Row:
     """Return a row: so many times sooner than the best of the others."""
-    measure = Measure(metric, case, against[0], is_of_means=True, or_against=against[1:])
+    measure = Measure(metric, case, against[0], is_of_means=True, or_against=against[1:], chosen_by=chosen_by)
     return Row(row, what, measure, reported, sense="shown" if least is None else "at-least", bound=least)
 
 
@@ -201,7 +202,10 @@ CIFAR: Final = Experiment(
         _times("cifar-earlyterm", "EarlyTerm / ours", "index", ("earlyterm",), 1.4, "hit_mean_h", 2.18),
         _times("cifar-default", "Default / ours", "index", ("default",), 3.0, "hit_mean_h"),
         _times("cifar-asha", "the best ASHA in hindsight / ours", "index", _labels(_C_GRID), 1.05, "hit_mean_h"),
-        _times("cifar-asha-p90", "its 90th percentile / ours", "index", _labels(_C_GRID), 1.2, "hit_p90_h"),
+        _times("cifar-asha-p90", "its 90th percentile / ours", "index", _labels(_C_GRID), 1.2, "hit_p90_h",
+               chosen_by="hit_mean_h"),
+        _times("cifar-asha-best-p90", "the best 90th percentile of any ASHA / ours", "index", _labels(_C_GRID), None,
+               "hit_p90_h"),
         _times("cifar-bandit", "Bandit / ours", "index", ("bandit",), None, "hit_mean_h", 1.6),
         _times("cifar-pop", "POP as printed / ours", "index", ("pop",), None, "hit_mean_h"),
         _times("cifar-spread-earlyterm", "spread over all orders, EarlyTerm / ours", "index", ("earlyterm",), 2.1,

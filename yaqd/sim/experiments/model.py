@@ -50,6 +50,8 @@ class Measure:
     is_of_means: bool = False
     #: more cases to hold it against: the smallest mean of these and `against` counts; with `is_of_means`
     or_against: tuple[str, ...] = ()
+    #: metric by which that case is chosen among these; None: the one that is read
+    chosen_by: str | None = None
 
 
 @value()

@@ -47,8 +47,17 @@ def _of_means(measure: Measure, runs: Sequence[Run]) -> float:
     ours = _mean_of(runs, measure.case, measure.metric)
     if measure.against is None:
         return ours
-    theirs = min(_mean_of(runs, label, measure.metric) for label in (measure.against, *measure.or_against))
+    theirs = _mean_of(runs, best_other(measure, runs), measure.metric)
     return (measure.times * theirs + measure.plus) / ours if ours else math.inf
+
+
+def best_other(measure: Measure, runs: Sequence[Run]) -> str:
+    """Return the case that the measure is held against: of several the one with the smallest mean. Raises ValueError
+    where there is none."""
+    labels = [label for label in (measure.against, *measure.or_against) if label is not None]
+    if not labels:
+        raise ValueError(f"{measure.case}: held against nothing")
+    return min(labels, key=lambda label: _mean_of(runs, label, measure.chosen_by or measure.metric))
 
 
 def _mean_of(runs: Sequence[Run], label: str, metric: str) -> float:
