@@ -149,6 +149,7 @@ def test_attempts_of_our_job_on_a_stock_cluster_are_told(stock_yarn: StockYarn, 
     flag.touch()
     _, said = waiting.communicate(timeout=60)
     assert waiting.returncode == 0, said
+    await_value("the end of the second one", lambda: attempts("FINISHED"), 60)
     text = run_yaq(stock_yarn.conf_dir, "app", "status", application).stdout
     assert [row.split()[:2] for row in text.splitlines() if row[:7].strip() in ("1", "2")] == [
         ["1", "FAILED"],

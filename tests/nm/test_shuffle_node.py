@@ -165,6 +165,8 @@ async def test_a_merger_killed_in_mid_merge_hurts_nobody(job: Job) -> None:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     before = [await job.fetch(reduce, job.maps[:8]) for reduce in range(REDUCES)]
+    merger = job.node.merger  # what it was asked before its death was noticed stays as it is
+    assert await gone(lambda: merger.restarts == 0, 30)
     job.write(job.maps[8:])
     async with asyncio.timeout(30):
         await job.node.merger.ready()

@@ -221,6 +221,7 @@ async def test_another_attempt_goes_on_from_the_last_checkpoint(tmp_path: Path) 
 async def test_a_program_that_counts_anew_after_its_checkpoint_is_told_of(tmp_path: Path) -> None:
     world = World(tmp_path, Training())
     world.container("d")
+    await world.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=DRIVER))
     await world.report((6, 3.0), (7, 2.0), checkpoint=b"c", checkpoint_iteration=7)
     await world.call(TrainingProtocol.begin, pb.TrainingBeginRequest(attempt=DRIVER))
     await world.report((0, 2.0), (7, 2.0))
