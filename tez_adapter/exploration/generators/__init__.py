@@ -1,0 +1,1 @@
+"""What proposes the configurations of an exploration."""

@@ -1,0 +1,1 @@
+"""How training programs join an exploration: four styles, one channel."""

@@ -1,0 +1,117 @@
+"""An exploration as somebody sees it who looks: its terms, its trials, their curves. Metrics are the user's own."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from yaqd.policies.explore.facts import Terms, Trials, TrialState, Why
+from yaqd.policies.explore.metric import Metric
+
+#: states by the words that users see
+STATES: Mapping[TrialState, str] = {
+    TrialState.FRESH: "FRESH",
+    TrialState.RUNNING: "RUNNING",
+    TrialState.PARKED: "WAITING",
+    TrialState.ENDED: "ENDED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """One trial. A fresh one has no values yet where its generator has not proposed it."""
+
+    number: int
+    params: Mapping[str, Any]
+    state: TrialState
+    #: the metric after each epoch
+    values: tuple[float, ...] = ()
+    #: slot time so far, s
+    spent_s: float = 0.0
+    why: Why | None = None
+    value: float = math.nan
+    bound: float = math.nan
+    #: the slot in which it runs, or is held stopped
+    slot: int | None = None
+    #: held stopped in memory, not as a checkpoint
+    is_stopped: bool = False
+    #: times that it was begun, the first one among them
+    begun: int = 0
+    #: why its program failed; "" where it did not
+    failure: str = ""
+
+    def best(self, metric: Metric) -> float | None:
+        """Return its best metric that is a number."""
+        known = [value for value in self.values if math.isfinite(value)]
+        return (min if metric.is_better_low else max)(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationView:
+    """A whole exploration; times are seconds since its begin."""
+
+    name: str
+    metric_name: str
+    metric: Metric
+    #: in the user's orientation
+    target: float | None
+    kill: float | None
+    epochs: int
+    slots: int
+    max_time_s: float
+    policy: str
+    generator: str
+    level: str
+    boundary: int
+    now_s: float
+    is_over: bool
+    #: why it ended, in words
+    ending: str = ""
+    #: the trial that reached the target
+    winner: int | None = None
+    reached_s: float | None = None
+    trials: tuple[TrialView, ...] = ()
+    notices: tuple[str, ...] = ()
+    #: what the application is called where it runs on a cluster
+    application: str = ""
+    further: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> Terms:
+        """What the policy was told."""
+        risen = self.metric.risen
+        return Terms(
+            None if self.target is None else risen(self.target),
+            self.epochs,
+            self.slots,
+            self.max_time_s if self.max_time_s > 0 else math.inf,
+            None if self.kill is None else risen(self.kill),
+            self.boundary,
+        )
+
+    @property
+    def best(self) -> TrialView | None:
+        """The trial with the best metric."""
+        known = [(found, trial) for trial in self.trials if (found := trial.best(self.metric)) is not None]
+        if not known:
+            return None
+        return (min if self.metric.is_better_low else max)(known, key=lambda pair: pair[0])[1]
+
+    def as_trials(self) -> Trials:
+        """Return the trials as policies see them, so that predictions can be made of them."""
+        trials = Trials(len(self.trials), max(1, self.epochs))
+        for row, trial in enumerate(self.trials):
+            values = [self.metric.risen(value) for value in trial.values[: trials.epochs]]
+            if values:
+                trials.start(row)
+                for value in values:
+                    trials.report(row, value, trial.spent_s / len(values))
+            trials.states[row] = trial.state
+        return trials
+
+
+def clean(values: Sequence[float]) -> list[float | None]:
+    """Return numbers as JSON has them: NaN and infinities are null."""
+    return [float(value) if np.isfinite(value) else None for value in values]
