@@ -21,7 +21,7 @@ from tez_adapter.core.exploration.runs import NO_ITERATION, Run, TrialPhase
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
-from tez_adapter.exploration.keeping import CheckpointBudget
+from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.slots import SlotLinks

@@ -223,7 +223,7 @@ class ExplorationMachine:
         run = self.runs[event.number]
         run.checkpoint, run.checkpoint_bytes, run.checkpoint_at = event.iteration, event.bytes, self._now
         fields = {"number": event.number, "iteration": event.iteration, "bytes": event.bytes}
-        self._record({"do": "checkpoint", **fields})
+        self._record({"do": "checkpoint", "now": self._now, **fields})
 
     def _on_lost(self, event: ev.CheckpointLost) -> None:
         run = self.runs[event.number]
