@@ -38,3 +38,25 @@ def test_an_exploration_ends_when_a_trial_reaches_the_target(
     reports = reports_of(records_of(exploring_cluster, job))
     assert len(set(reports)) == len(reports) and reports[-1][0] == view.winner
     assert not alive(pids(tmp_path))
+
+
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ("trial", "nursery", "slot", "manager"))
+@pytest.mark.parametrize("has_checkpoint", (True, False))
+def test_with_one_slot_a_kill_changes_nothing(
+    exploring_cluster: Configuration, write: Write, tmp_path: Path, who: str, has_checkpoint: bool
+) -> None:
+    script = write("curve.py", CURVE)
+    more = {"slots": 1, "trials": 5, "epochs": 9, "policy": "asha-promote", "seed": 5, "checkpoint": has_checkpoint}
+    found = []
+    for name, kill in (("calm", "-"), ("shaken", f"{who}:1:3")):
+        (tmp_path / name).mkdir()
+        job = submit_exploration(exploring_cluster, script, terms_with(tmp_path / name, kill=kill, **more))
+        result = finished(job)
+        assert result.succeeded, result
+        found.append(reports_of(records_of(exploring_cluster, job)))
+        assert not alive(pids(tmp_path / name))
+    assert (tmp_path / f"shaken/{who}-1-3").exists()
+    assert found[0] == found[1] and len(found[0]) > 10

@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
+
+from google.protobuf.message import Message
 
 from tez_adapter.protocol import ExplorationProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
@@ -19,6 +21,7 @@ from yaqd.ml import Said
 from yaqd.model.endings import as_utf8
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.proto import job_pb2
+from yaqd.proto.protocols import Method
 
 _METRICS_MAX: Final = 32
 _NAME_CHARS_MAX: Final = 100
@@ -28,6 +31,8 @@ _INT64_MAX: Final = (1 << 63) - 1
 _EXIT_LOST: Final = 1
 _LOSS: Final = "loss"
 
+Q = TypeVar("Q", bound=Message)
+A = TypeVar("A", bound=Message)
 MakeCheckpoint = Callable[[], bytes]
 
 
@@ -96,7 +101,7 @@ class SlotChannel:
         )
         for name, value in list(named.items())[:_METRICS_MAX]:
             request.metrics.add(name=as_utf8(name)[:_NAME_CHARS_MAX], value=value)
-        self._follow(self._call(lambda: self._client.call(ExplorationProtocol.report, request, idempotent=True)), checkpoint)
+        self._follow(self._call(ExplorationProtocol.report, request), checkpoint)
 
     def _follow(self, answer: pb.TrialReportResponse, checkpoint: MakeCheckpoint | None) -> None:
         """Do what the job manager wants."""
@@ -104,7 +109,7 @@ class SlotChannel:
             _flush()
             os.killpg(0, signal.SIGSTOP)  # this process stands still here
             request = pb.TrialWokenRequest(attempt=self._attempt, trial=self._trial)
-            answer = self._woken(request)
+            answer = self._call(ExplorationProtocol.woken, request)
         if answer.order == pb.TrialReportResponse.LEAVE:
             self._leave()
         suspends = answer.order == pb.TrialReportResponse.SUSPEND
@@ -113,9 +118,6 @@ class SlotChannel:
         if suspends:
             self._leave()
         self._is_over = answer.order == pb.TrialReportResponse.STOP
-
-    def _woken(self, request: pb.TrialWokenRequest) -> pb.TrialReportResponse:
-        return self._call(lambda: self._client.call(ExplorationProtocol.woken, request, idempotent=True))
 
     def _keep(self, checkpoint: MakeCheckpoint) -> None:
         data = checkpoint()
@@ -127,13 +129,12 @@ class SlotChannel:
         request = pb.KeepCheckpointRequest(
             attempt=self._attempt, trial=self._trial, iteration=self._known, checkpoint=bytes(data)
         )
-        self._call(lambda: self._client.call(ExplorationProtocol.keepCheckpoint, request, idempotent=True))
+        self._call(ExplorationProtocol.keepCheckpoint, request)
 
-    @staticmethod
-    def _call(call: Callable[[], "pb.TrialReportResponse"]) -> pb.TrialReportResponse:
+    def _call(self, method: Method[Q, A], request: Q) -> A:
         """Without its job manager a trial ends: another process takes it up."""
         try:
-            return call()
+            return self._client.call(method, request, idempotent=True)
         except (RpcError, RemoteException) as error:
             print(f"yaqd.ml: the trial ends, as its job manager is gone: {error}", file=sys.stderr, flush=True)
             os._exit(_EXIT_LOST)

@@ -197,7 +197,7 @@ class _Forker:
         finally:
             os.close(trial.pipe)
         error = self._shared.learn(reported).decode("utf-8", "replace") if reported else _death(code)
-        self._tell("ended", trial, error=error, is_killed=not reported and code < 0)
+        self._tell("ended", trial, error=error, is_killed=not reported and code != 0)
         self._tidy(trial.number, trial.lap)
 
     def _tell(self, what: str, trial: ForkedTrial, **more: Any) -> None:
