@@ -176,5 +176,3 @@ class World:
 
 def replace_nan(values: Sequence[float]) -> list[float | None]:
     return [None if value != value else value for value in values]
-
-

@@ -304,9 +304,8 @@ class ExplorationMachine:
             for run in live:
                 self.placing.kill(run)
             self._finish(True, self.ending)
-        elif not self.ending and self._is_dry and not live and self.placing.is_empty and not self.interrupted:
-            if len(self.placing.slots):
-                self._finish(True, "all trials have ended" if not self._waits() else "no trial is worth another epoch")
+        elif self._is_dry and self.placing.is_idle and not (live or self.ending or self.interrupted):
+            self._finish(True, "no trial is worth another epoch" if self._waits() else "all trials have ended")
 
     def _waits(self) -> bool:
         return bool((self.trials.states == TrialState.PARKED).any())
@@ -370,5 +369,3 @@ def _report_record(
         "verdict": facts,
         "reached": reached,
     }
-
-
