@@ -148,7 +148,7 @@ class World:
                     self.step(process)
             if self.end is None:
                 disturb(self)
-            self.do(ev.TimePassed())
+            self.do(ev.ClockTicked())
         raise AssertionError("no end")
 
     def lose_slot(self, name: str) -> None:

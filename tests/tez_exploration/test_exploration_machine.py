@@ -227,7 +227,7 @@ def test_a_stop_waits_no_longer_than_it_may() -> None:
     world = two_slots(World.of(epochs=20, trials=4, end_wait_s=5.0))
     world.do(ev.StopAsked("stopped by me"))
     world.now = 6.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert world.end is not None and not world.processes
 
 
@@ -237,10 +237,10 @@ def test_a_trial_that_does_not_stop_is_killed() -> None:
     report = ev.TrialReported(process.number, process.lap, 1, 0.5, 1.0)
     assert world.do(report).answer.order is ev.Order.STOP
     world.now = 9.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert process in world.processes.values()
     world.now = 10.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert process not in world.processes.values()
 
 

@@ -299,7 +299,7 @@ class ExplorationService:
     def tick(self) -> None:
         """Let time pass."""
         if self._begun is not None and self._begun.machine.over is None:
-            self._tasks.start(self._do(ev.TimePassed()))
+            self._tasks.start(self._do(ev.ClockTicked()))
 
     async def end(self) -> None:
         """Wait for what is being written."""

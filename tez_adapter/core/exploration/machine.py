@@ -58,7 +58,7 @@ class ExplorationMachine:
             ev.TrialStopped: self._on_stopped,
             ev.TrialOver: self._on_trial_over,
             ev.StopAsked: self._on_stop,
-            ev.TimePassed: self._on_time,
+            ev.ClockTicked: self._on_time,
         }
 
     def handle(self, event: ev.Event, now: float) -> ev.Outcome:
@@ -288,7 +288,7 @@ class ExplorationMachine:
         self.interrupted.clear()
         self.placing.clear()
 
-    def _on_time(self, _: ev.TimePassed) -> None:
+    def _on_time(self, _: ev.ClockTicked) -> None:
         for run in self.placing.live():
             if self._now >= run.deadline:
                 run.deadline = self._now + _KILL_AGAIN_S
