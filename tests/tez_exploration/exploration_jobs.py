@@ -9,7 +9,7 @@ from typing import Any
 from tez_adapter.client.exploration import ExplorationWatch
 from tez_adapter.client.follow import JobResult, SubmittedJob
 from tez_adapter.exploration.store import read_records
-from tez_adapter.exploration.view import ExplorationView
+from tez_adapter.exploration.view import ExplorationView, TrialView
 from tez_adapter.jobspec import Exploration
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
@@ -77,6 +77,16 @@ def terms_with(
 def reached(params: Mapping[str, Any], epoch: int) -> float:
     """Return what CURVE reports."""
     return float(params["level"]) * (1 - exp(-float(params["speed"]) * epoch))
+
+
+def trials_of(job: SubmittedJob) -> tuple[TrialView, ...]:
+    """Return the trials of an exploration; none where nothing is known of it yet."""
+    watch = ExplorationWatch(job.conf, job.report())
+    try:
+        found = watch.look()
+        return () if found is None else found.trials
+    finally:
+        watch.close()
 
 
 def seen(job: SubmittedJob) -> ExplorationView:
