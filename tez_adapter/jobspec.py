@@ -35,6 +35,8 @@ class JobKind(StrEnum):
     COMMAND = "command"
     #: a model is trained: by a script, or by an IterativeJob on partitions of its data
     TRAINING = "training"
+    #: many configurations of one program are trained to find one that is good
+    EXPLORATION = "exploration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,54 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
+class Exploration:
+    """What an exploration of hyperparameters was submitted with; metrics as the user has them."""
+
+    metric: str
+    #: "max" or "min"
+    mode: str = "max"
+    #: that is looked for; None: it rises when it is reached
+    target: float | None = None
+    #: a trial whose metric stays worse has learnt nothing; None: nobody knows
+    kill: float | None = None
+    #: trials that run at once
+    slots: int = 1
+    #: a trial reports so often at most
+    epochs: int = 100
+    trials: int = 100
+    #: after which it ends; 0: when all trials have
+    max_time_s: float = 0.0
+    policy: str = "index"
+    generator: str = "random"
+    #: the text of its file (TOML); "" where a file of configurations needs none
+    space: str = ""
+    #: of the generator `file`: JSON lines
+    configurations: str = ""
+    seed: int = 1
+    #: fresh trials start in the order of a model over hyperparameters
+    guided: bool = False
+    #: epochs between two evaluations, for policies that have boundaries
+    boundary: int = 10
+    #: bounds of the metric
+    lower: float | None = None
+    upper: float | None = None
+    #: of other metrics: name, "<=" or ">=", number
+    limits: tuple[tuple[str, str, float], ...] = ()
+    #: a condition on the last reports, as `mean(100) >= 200`; "": the target counts
+    solved: str = ""
+    #: how the program joins: script, objective, train, command
+    style: str = "script"
+    #: of a script
+    arguments: tuple[str, ...] = ()
+    #: of a command: finds the metric in its output
+    pattern: str = ""
+    #: the job whose trials it takes up; "": none
+    resumes: str = ""
+    #: what is believed of the metric before anything is known; "": the default
+    level: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     job_id: str
     name: str
@@ -96,7 +146,7 @@ class JobSpec:
     conf: Mapping[str, str]
     staging: str
     resources: tuple[JobResource, ...] = ()
-    #: MAPREDUCE, TRAINING: local name of the script and the class in it, if it has one
+    #: MAPREDUCE, TRAINING, EXPLORATION: local name of the script and the class in it, if it has one
     script: str = ""
     class_name: str = ""
     #: names of local resources that go onto the import path
@@ -111,6 +161,7 @@ class JobSpec:
     streaming: Streaming | None = None
     #: TRAINING
     training: Training | None = None
+    exploration: Exploration | None = None
     #: COMMAND: the command line for /bin/sh and how many containers run it
     command: str = ""
     tasks: int = 0
@@ -153,6 +204,8 @@ class JobSpec:
                 fields["streaming"] = Streaming(**fields["streaming"])
             if fields["training"] is not None:
                 fields["training"] = _training(fields["training"])
+            if fields["exploration"] is not None:
+                fields["exploration"] = _exploration(fields["exploration"])
             spec = cls(**fields)
             _ = spec.application_id
         except (KeyError, TypeError, ValueError) as error:
@@ -168,6 +221,12 @@ def _training(fields: dict[str, Any]) -> Training:
     for name in ("data", "arguments"):
         fields[name] = tuple(map(str, fields[name]))
     return Training(**fields)
+
+
+def _exploration(fields: dict[str, Any]) -> Exploration:
+    fields["arguments"] = tuple(map(str, fields["arguments"]))
+    fields["limits"] = tuple((str(name), str(relation), float(bound)) for name, relation, bound in fields["limits"])
+    return Exploration(**fields)
 
 
 def dump_splits(splits: Sequence[dict[str, Any]]) -> bytes:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from yaqd.proto import job_pb2 as pb
+from yaqd.proto import job_exploration_pb2 as exploration
 from yaqd.proto import job_training_pb2 as training
 from yaqd.proto.protocols import Method
 
@@ -40,6 +41,20 @@ class TrainingProtocol:
     pullState: Final = Method(NAME, "pullState", training.PullStateRequest, training.PullStateResponse)
 
 
+class ExplorationProtocol:
+    """Of an exploration, beside the umbilical: its slots and the trials in them."""
+
+    NAME: Final = "yaqd.job.ExplorationProtocol"
+    slotTurn: Final = Method(NAME, "slotTurn", exploration.SlotTurnRequest, exploration.SlotTurnResponse)
+    trialChanged: Final = Method(NAME, "trialChanged", exploration.TrialChangedRequest, exploration.TrialChangedResponse)
+    begin: Final = Method(NAME, "begin", exploration.TrialBeginRequest, exploration.TrialBeginResponse)
+    report: Final = Method(NAME, "report", exploration.TrialReportRequest, exploration.TrialReportResponse)
+    keepCheckpoint: Final = Method(
+        NAME, "keepCheckpoint", exploration.KeepCheckpointRequest, exploration.KeepCheckpointResponse
+    )
+    woken: Final = Method(NAME, "woken", exploration.TrialWokenRequest, exploration.TrialReportResponse)
+
+
 class JobClientProtocol:
     """Whoever follows the job to its job manager."""
 
@@ -50,3 +65,9 @@ class JobClientProtocol:
         NAME, "getTrainingStatus", training.TrainingStatusRequest, training.TrainingStatusResponse
     )
     stopTraining: Final = Method(NAME, "stopTraining", training.StopTrainingRequest, training.StopTrainingResponse)
+    getExplorationStatus: Final = Method(
+        NAME, "getExplorationStatus", exploration.ExplorationStatusRequest, exploration.ExplorationStatusResponse
+    )
+    stopExploration: Final = Method(
+        NAME, "stopExploration", exploration.StopExplorationRequest, exploration.StopExplorationResponse
+    )

@@ -146,6 +146,13 @@ class AbortRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class JobCompleted:
+    """The job has what it was for, whatever its tasks do."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
@@ -168,6 +175,7 @@ Event = (
     | ResourcesCounted
     | KillRequested
     | AbortRequested
+    | JobCompleted
     | Tick
 )
 

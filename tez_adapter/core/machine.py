@@ -66,6 +66,8 @@ class JobMachine:
         self.notices = Notices(spec.limits)
         self._watch = Watch(spec, job.vertices, job.counted, job.containers)
         self._by_priority = {v.spec.priority: v for v in job.vertices}
+        #: tasks that serve nobody end a job by themselves; one that only serves ends by `JobCompleted`
+        self._may_complete = not all(v.serves for v in spec.vertices)
         #: containers in a row, by priority, that were smaller than asked for
         self._too_small: dict[int, int] = {}
         self._handlers: dict[type, Callable[..., None]] = {
@@ -86,6 +88,7 @@ class JobMachine:
             ev.ResourcesCounted: self._on_counted,
             ev.KillRequested: self._on_kill,
             ev.AbortRequested: self._on_abort,
+            ev.JobCompleted: self._on_job_completed,
             ev.Tick: self._on_tick,
         }
         self._endings.open_ready()
@@ -365,7 +368,7 @@ class JobMachine:
     # ---- the job
 
     def _finish_if_complete(self) -> None:
-        if self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
+        if self._may_complete and self.state is JobState.RUNNING and all(v.complete for v in self.vertices):
             self._endings.finish(JobState.SUCCEEDED, given_up_text(self.vertices))
 
     def _on_kill(self, event: ev.KillRequested) -> None:
@@ -373,6 +376,9 @@ class JobMachine:
 
     def _on_abort(self, event: ev.AbortRequested) -> None:
         self._endings.finish(JobState.FAILED, event.reason)
+
+    def _on_job_completed(self, event: ev.JobCompleted) -> None:
+        self._endings.finish(JobState.SUCCEEDED, event.text)
 
     def _after_the_end(self, event: ev.Event) -> None:
         match event:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tez_adapter.jobspec import JobKind
 from tez_adapter.kinds.command import CommandKind
+from tez_adapter.kinds.exploration import ExplorationKind
 from tez_adapter.kinds.kind import Kind
 from tez_adapter.kinds.mapreduce import MapReduceKind
 from tez_adapter.kinds.training import TrainingKind
@@ -14,4 +15,5 @@ KINDS: Final[Mapping[JobKind, Kind]] = {
     JobKind.STREAMING: MapReduceKind(),
     JobKind.COMMAND: CommandKind(),
     JobKind.TRAINING: TrainingKind(),
+    JobKind.EXPLORATION: ExplorationKind(),
 }

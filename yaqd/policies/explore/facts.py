@@ -95,6 +95,12 @@ class Why(IntEnum):
     WORTH_LESS = 20
     #: nothing better waits
     ROOM = 21
+    #: it reached what is looked for (metric, target), both as the user has them
+    REACHED = 22
+    #: its program failed (epochs so far, epochs)
+    FAILED = 23
+    #: its program ended by itself before its last epoch (the same)
+    LEFT = 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,367 @@
+"""An exploration's machine: events in, records and decisions out.
+
+It asks the policy at the same points as the simulator does. When a trial is parked or ends, the next one for its slot
+is chosen at once and begins when the slot is left. So what is decided does not depend on how long a suspend takes. A
+trial that is parked and chosen again at once just goes on.
+"""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.placing import Placing
+from tez_adapter.core.exploration.rules import Rules
+from tez_adapter.core.exploration.runs import Run, TrialPhase
+from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, TrialState, Verdict, Why
+
+#: a process that was to be killed is killed again, s
+_KILL_AGAIN_S = 5.0
+
+
+class ExplorationMachine:
+    def __init__(self, policy: ExplorePolicy, trials: Trials, rules: Rules) -> None:
+        self.policy, self.trials, self.rules = policy, trials, rules
+        self.runs: dict[int, Run] = {}
+        self._out = ev.Outcome()
+        self._now = 0.0
+        self.placing = Placing(rules, self._decide, self._record)
+        #: trials that run for the policy and have lost their process, in the order in which they go on
+        self.interrupted: list[Run] = []
+        #: the trial that reached the target
+        self.winner: int | None = None
+        #: when it did, s
+        self.reached_s: float | None = None
+        #: why no further trial begins; "": they do
+        self.ending = ""
+        self._end_by = 0.0
+        self.over: ev.EndExploration | None = None
+        #: the policy had nothing more to start when it was asked last
+        self._is_dry = False
+        #: trials in a row that failed before any report of any trial, and the first one's error
+        self._hopeless = 0
+        self._first_error = ""
+        self._odd_said = False
+        #: counts changes of trials
+        self.version = 0
+        self._handlers: dict[type, Callable[..., None]] = {
+            ev.SlotCame: self._on_slot_came,
+            ev.SlotGone: self._on_slot_gone,
+            ev.ParamsCame: self._on_params,
+            ev.TrialReported: self._on_report,
+            ev.CheckpointKept: self._on_kept,
+            ev.CheckpointLost: self._on_lost,
+            ev.TrialStopped: self._on_stopped,
+            ev.TrialOver: self._on_trial_over,
+            ev.StopAsked: self._on_stop,
+            ev.TimePassed: self._on_time,
+        }
+
+    def handle(self, event: ev.Event, now: float) -> ev.Outcome:
+        """Return what follows from an event. `now`: seconds since the exploration began."""
+        self._out, self._now, self.placing.now = ev.Outcome(), now, now
+        if self.over is None:
+            self._handlers[type(event)](event)
+            if not self.ending:
+                self._fill()
+            self.placing.advance()
+            self._end_if_done()
+        elif isinstance(event, ev.SlotCame | ev.TrialReported):
+            self._decide(ev.LEAVE)
+        return self._out
+
+    def run(self, number: int) -> Run:
+        """Return what is known of a trial that was started; raises KeyError for another."""
+        return self.runs[number]
+
+    # ---- slots
+
+    def _on_slot_came(self, event: ev.SlotCame) -> None:
+        self.placing.slots.add(event.slot, event.host)
+
+    def _on_slot_gone(self, event: ev.SlotGone) -> None:
+        back = [run for run in self.placing.lost(event.slot) if self._runs(run)]
+        self.interrupted[:0] = [run for run in back if run not in self.interrupted]
+        for run in back:
+            self._touch(run)
+
+    # ---- which trials run
+
+    def _fill(self) -> None:
+        """Give free slots to trials that were interrupted, then to those that the policy chooses."""
+        while self.interrupted and self.placing.slots.free():
+            self.placing.place(self.interrupted.pop(0))
+        free = len(self.placing.slots.free())
+        if not free:
+            return
+        starts = self.policy.allocate(self.trials, free, self._now)[:free]
+        self._is_dry = not starts
+        rows = [[start.number, int(start.why), start.value, start.bound] for start in starts]
+        self._record({"do": "allocate", "free": free, "now": self._now, "starts": rows})
+        for start in starts:
+            self.placing.place(self.started(start))
+
+    def started(self, start: Start) -> Run:
+        """Note that the policy starts a trial; return what is known of it."""
+        self.trials.start(start.number)
+        run = self.runs.setdefault(start.number, Run(start.number))
+        run.verdict = Verdict(Action.CONTINUE, start.why, start.value, start.bound)
+        self._touch(run)
+        return run
+
+    def _on_params(self, event: ev.ParamsCame) -> None:
+        run = self.runs[event.number]
+        if run.params is not None:
+            return
+        self._record({"do": "params", "number": event.number, "params": event.params})
+        if event.params is not None:
+            run.params = event.params
+            return
+        self.placing.withdraw(run)
+        self.no_more(event.number)
+
+    def no_more(self, number: int) -> None:
+        """End what the generator has no values for: this trial, and all that would come after it."""
+        self.trials.states[self.trials.states == TrialState.FRESH] = TrialState.ENDED
+        self.trials.states[number] = TrialState.ENDED
+
+    def _runs(self, run: Run) -> bool:
+        return bool(self.trials.states[run.number] == TrialState.RUNNING)
+
+    # ---- reports
+
+    def _on_report(self, event: ev.TrialReported) -> None:
+        run = self.runs.get(event.number)
+        if run is None or run.lap != event.lap or run.phase in (TrialPhase.NONE, TrialPhase.FROZEN):
+            self._decide(ev.LEAVE)
+        elif event.iteration <= run.iteration or run.phase is TrialPhase.LEAVING or not self._runs(run):
+            self._decide(run.answer or ev.Answer(ev.Order.CONTINUE))
+        else:
+            run.can_checkpoint, run.memory_mb = event.can_checkpoint, event.memory_mb
+            self._note_odd(event)
+            risen = self.rules.metric.risen(event.value)
+            held = all(limit.holds(event.metrics) for limit in self.rules.limits)
+            verdict, reached = self._judge(run, event, risen, held)
+            self._record(_report_record(event, risen, self._now, verdict, reached=reached))
+            run.answer = self._answer(run, verdict, reached=reached)
+            self._decide(run.answer)
+            self._touch(run)
+
+    def _judge(self, run: Run, event: ev.TrialReported, risen: float, held: bool) -> tuple[Verdict, bool]:
+        """Let the policy judge the epoch; return its verdict, and whether the exploration is done with it."""
+        run.iteration = event.iteration
+        self.trials.report(run.number, risen, event.took_s)
+        run.shown.append(event.value)
+        self._hopeless = -1
+        self.policy.reported(self.trials, run.number, self._now)
+        solved, target = self.rules.solved, self.rules.terms.target
+        if solved is not None:
+            reached = held and solved.holds(run.shown)
+        else:
+            reached = held and target is not None and isfinite(risen) and risen >= target
+        if reached:
+            return Verdict(Action.TERMINATE, Why.REACHED, event.value, self.rules.goal), True
+        return self.policy.iterated(self.trials, run.number, self._now), False
+
+    def _answer(self, run: Run, verdict: Verdict, *, reached: bool) -> ev.Answer:
+        state = self.trials.settle(run.number, verdict)
+        run.verdict = verdict
+        best = float(self.trials.best[run.number])
+        self._decide(ev.TellGenerator(run.number, best, state == TrialState.ENDED))
+        if reached:
+            self._win(run)
+        if state == TrialState.RUNNING:
+            if self.ending:
+                return self.placing.leave(run, self._parting(run), self.rules.suspend_wait_s)
+            return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
+        run.phase = TrialPhase.LEAVING
+        if not self.ending:
+            self._fill()
+        if state == TrialState.PARKED and self.placing.takes_back(run):
+            return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
+        if state == TrialState.ENDED:
+            wanted = reached and run.can_checkpoint
+            return self.placing.leave(run, ev.Answer(ev.Order.STOP, wanted), self.rules.stop_wait_s)
+        return self.placing.leave(run, self.placing.suspension(run, self.trials.priority), self.rules.suspend_wait_s)
+
+    def _parting(self, run: Run) -> ev.Answer:
+        """What a trial is told that runs when the exploration ends."""
+        return ev.Answer(ev.Order.SUSPEND if run.can_checkpoint else ev.Order.STOP)
+
+    def _is_checkpoint_due(self, run: Run) -> bool:
+        if not run.can_checkpoint or self._now - run.checkpoint_at < self.rules.checkpoint_every_s:
+            return False
+        run.checkpoint_at = self._now
+        return True
+
+    def _note_odd(self, event: ev.TrialReported) -> None:
+        if isfinite(event.value) or self._odd_said:
+            return
+        self._odd_said = True
+        what = f"trial {event.number} reports {event.value} as {self.rules.metric_name} in iteration {event.iteration}"
+        self._decide(ev.Say(f"{what}: such epochs count as the lowest of all"))
+
+    def woken(self, number: int, lap: int) -> ev.Answer:
+        """Answer a trial that was stopped in place and asks what is wanted of it now."""
+        run = self.runs.get(number)
+        if run is None or run.lap != lap or run.phase is TrialPhase.NONE or self.over is not None:
+            return ev.LEAVE
+        if run.phase is TrialPhase.FROZEN:
+            return ev.Answer(ev.Order.FREEZE)
+        return ev.Answer(ev.Order.CONTINUE) if run.phase is TrialPhase.RUNNING else run.answer or ev.LEAVE
+
+    # ---- checkpoints and processes
+
+    def _on_kept(self, event: ev.CheckpointKept) -> None:
+        run = self.runs[event.number]
+        run.checkpoint, run.checkpoint_bytes, run.checkpoint_at = event.iteration, event.bytes, self._now
+        fields = {"number": event.number, "iteration": event.iteration, "bytes": event.bytes}
+        self._record({"do": "checkpoint", **fields})
+
+    def _on_lost(self, event: ev.CheckpointLost) -> None:
+        run = self.runs[event.number]
+        run.checkpoint, run.checkpoint_bytes = None, 0
+        self._record({"do": "checkpoint-lost", "number": event.number})
+
+    def _on_stopped(self, event: ev.TrialStopped) -> None:
+        run = self.runs.get(event.number)
+        if run is not None and run.lap == event.lap and run.phase is TrialPhase.LEAVING:
+            self.placing.frozen(run, event.memory_mb)
+            self._touch(run)
+
+    def _on_trial_over(self, event: ev.TrialOver) -> None:
+        run = self.runs.get(event.number)
+        if run is None or run.lap != event.lap or run.phase is TrialPhase.NONE:
+            return
+        was_running = run.phase is TrialPhase.RUNNING
+        self.placing.left(run)
+        self._touch(run)
+        if was_running and self._runs(run) and not self.ending:
+            if event.is_killed and run.losses < self.rules.losses_max:
+                run.losses += 1
+                self._record({"do": "loss", "number": run.number, "error": event.error})
+                self._decide(ev.Say(f"trial {run.number} is taken up again: {event.error}"))
+                self.interrupted.append(run)
+            else:
+                self._ended_by_itself(run, event.error)
+
+    def _ended_by_itself(self, run: Run, error: str) -> None:
+        count = int(self.trials.counts[run.number])
+        why = Why.FAILED if error else Why.LEFT
+        run.error = error
+        run.verdict = Verdict(Action.TERMINATE, why, count, self.trials.epochs)
+        self._record({"do": "ended", "number": run.number, "why": int(why), "error": error})
+        self.trials.settle(run.number, run.verdict)
+        self._decide(ev.TellGenerator(run.number, float(self.trials.best[run.number]), True))
+        if error and self._hopeless >= 0:
+            self._hopeless += 1
+            self._first_error = self._first_error or error
+            if self._hopeless >= min(self.rules.hopeless, len(self.trials)):
+                self._finish(False, f"{self._hopeless} trials failed and none reported anything: {self._first_error}")
+
+    # ---- the end
+
+    def _win(self, run: Run) -> None:
+        self.winner, self.reached_s = run.number, self._now
+        self._begin_end(reached_text(run.number), self.rules.stop_wait_s)
+        for other in self.placing.live():
+            if other is not run:
+                self.placing.kill(other)
+
+    def _on_stop(self, event: ev.StopAsked) -> None:
+        if not self.ending:
+            self._begin_end(event.reason, self.rules.end_wait_s)
+            self._record({"do": "stop", "reason": event.reason})
+            for run in self.placing.live():
+                if run.phase is TrialPhase.FROZEN:
+                    self.placing.evict(run)
+
+    def _begin_end(self, reason: str, wait_s: float) -> None:
+        self.ending, self._end_by = reason, self._now + wait_s
+        self.interrupted.clear()
+        self.placing.clear()
+
+    def _on_time(self, _: ev.TimePassed) -> None:
+        for run in self.placing.live():
+            if self._now >= run.deadline:
+                run.deadline = self._now + _KILL_AGAIN_S
+                self._decide(ev.KillTrial(run.home, run.number, run.lap))
+        if not self.ending and self._now >= self.rules.terms.max_time_s:
+            self._on_stop(ev.StopAsked(f"the time is over: {self.rules.terms.max_time_s:g} s"))
+
+    def _end_if_done(self) -> None:
+        if self.over is not None:
+            return
+        live = self.placing.live()
+        if self.ending and (not live or self._now >= self._end_by):
+            for run in live:
+                self.placing.kill(run)
+            self._finish(True, self.ending)
+        elif not self.ending and self._is_dry and not live and self.placing.is_empty and not self.interrupted:
+            if len(self.placing.slots):
+                self._finish(True, "all trials have ended" if not self._waits() else "no trial is worth another epoch")
+
+    def _waits(self) -> bool:
+        return bool((self.trials.states == TrialState.PARKED).any())
+
+    def _finish(self, succeeded: bool, text: str) -> None:
+        self.over = ev.EndExploration(succeeded, text)
+        self._record({"do": "over", "succeeded": succeeded, "text": text, "winner": self.winner})
+        self._decide(self.over)
+
+    # ---- parts
+
+    def _decide(self, decision: ev.Decision) -> None:
+        self._out.decisions.append(decision)
+
+    def _record(self, record: dict[str, Any]) -> None:
+        self._out.records.append(record)
+
+    def _touch(self, run: Run) -> None:
+        self.version += 1
+        run.version = self.version
+
+    @property
+    def best(self) -> int | None:
+        """The trial with the best metric; None before any report."""
+        return int(self.trials.best.argmax()) if isfinite(self.trials.best_of_all) else None
+
+    # ---- after a restart (`recall.py`)
+
+    def noted_report(self) -> None:
+        """Note that some trial has reported: its program can run."""
+        self._hopeless = -1
+
+    def take_up(self) -> None:
+        """Have trials go on that ran when the records end."""
+        running = [run for run in self.runs.values() if self._runs(run)]
+        self.interrupted = [] if self.ending or self.over is not None else running
+        for run in self.runs.values():
+            self._touch(run)
+        self._out = ev.Outcome()
+
+
+def reached_text(number: int) -> str:
+    """Say who ended the exploration."""
+    return f"trial {number} reached the target"
+
+
+def _report_record(
+    event: ev.TrialReported, risen: float, now: float, verdict: Verdict, *, reached: bool
+) -> dict[str, Any]:
+    facts = [int(verdict.action), int(verdict.why), verdict.value, verdict.bound, float(verdict.priority)]
+    return {
+        "do": "report",
+        "number": event.number,
+        "iteration": event.iteration,
+        "value": event.value,
+        "risen": risen,
+        "took_s": event.took_s,
+        "now": now,
+        "can": event.can_checkpoint,
+        "metrics": dict(event.metrics),
+        "verdict": facts,
+        "reached": reached,
+    }
+
+

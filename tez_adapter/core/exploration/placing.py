@@ -1,0 +1,176 @@
+"""Which trial is in which slot, which comes next there, and how trials leave.
+
+A trial's process is in the container of one slot, its home. One that stopped in place goes on there. Where its home is
+busy and another slot of the same host is free, it goes on at home and takes up the other slot. On another host it
+begins anew from its checkpoint.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.rules import Rules
+from tez_adapter.core.exploration.runs import Run, Slot, Slots, TrialPhase
+from yaqd.policies.curves.samples import Floats
+
+
+class Placing:
+    def __init__(
+        self, rules: Rules, decide: Callable[[ev.Decision], None], record: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self._rules, self._decide, self._record = rules, decide, record
+        self.slots = Slots()
+        #: trials with a process
+        self._live: dict[int, Run] = {}
+        self.now = 0.0
+
+    def live(self) -> list[Run]:
+        """Return the trials that have a process."""
+        return list(self._live.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no trial waits for a slot to be left."""
+        return all(slot.following is None for slot in self.slots)
+
+    # ---- in
+
+    def place(self, run: Run) -> None:
+        """Choose a free slot for a trial; there must be one."""
+        self.slots.best_for(run, self.slots.free()).following = run
+        if run.params is None and not run.is_proposed:
+            run.is_proposed = True
+            self._decide(ev.Propose(run.number))
+
+    def withdraw(self, run: Run) -> None:
+        """Take back where a trial was to begin."""
+        for slot in self.slots:
+            if slot.following is run:
+                slot.following = None
+
+    def takes_back(self, run: Run) -> bool:
+        """Let a trial go on that was to leave, where it was chosen again for its own slot."""
+        slot = self.slots.get(run.slot)
+        if slot is None or slot.following is not run:
+            return False
+        slot.following = None
+        run.phase = TrialPhase.RUNNING
+        return True
+
+    def clear(self) -> None:
+        """Choose nobody any more."""
+        for slot in self.slots:
+            slot.following = None
+
+    def advance(self) -> None:
+        """Begin what follows in slots that were left."""
+        for slot in self.slots:
+            run = slot.following
+            if run is None or slot.running is not None or run.params is None:
+                continue
+            if run.phase is TrialPhase.NONE:
+                self._begin(run, slot)
+            elif run.phase is TrialPhase.FROZEN:
+                self._thaw(run, slot)
+
+    def _begin(self, run: Run, slot: Slot) -> None:
+        run.lap += 1
+        run.phase, run.home, run.checkpoint_at, run.answer = TrialPhase.RUNNING, slot.name, self.now, None
+        self._take(run, slot)
+        self._record({"do": "begin", "number": run.number, "lap": run.lap, "slot": slot.name, "now": self.now})
+        self._decide(ev.BeginTrial(slot.name, run.number, run.lap))
+
+    def _thaw(self, run: Run, slot: Slot) -> None:
+        home = self.slots.get(run.home)
+        if home is None or home.host != slot.host:
+            self.evict(run)
+            return
+        run.phase = TrialPhase.RUNNING
+        self._take(run, slot)
+        self._record({"do": "thaw", "number": run.number, "slot": slot.name, "now": self.now})
+        self._decide(ev.ThawTrial(run.home, run.number, run.lap))
+
+    def _take(self, run: Run, slot: Slot) -> None:
+        slot.running, slot.following, run.slot = run, None, slot.name
+        run.deadline = inf
+        self._live[run.number] = run
+
+    # ---- out
+
+    def leave(self, run: Run, answer: ev.Answer, within_s: float) -> ev.Answer:
+        """Have a trial leave by this answer; return it."""
+        run.phase, run.deadline = TrialPhase.LEAVING, self.now + within_s
+        run.answer = answer
+        return answer
+
+    def suspension(self, run: Run, priority: Floats) -> ev.Answer:
+        """Say how a parked trial leaves: with a checkpoint, or stopped in place where its memory fits.
+
+        Those of lower priority that stand stopped there make room. One that fits nowhere ends and begins anew later.
+        """
+        if run.can_checkpoint and not self._rules.freezes_first:
+            return ev.Answer(ev.Order.SUSPEND)
+        there = [one for one in self.live() if one.home == run.home and one.phase is TrialPhase.FROZEN]
+        there.sort(key=lambda one: float(priority[one.number]))
+        held = run.memory_mb + sum(one.memory_mb for one in there)
+        gone = []
+        for one in there:
+            if held <= self._rules.frozen_mb or priority[one.number] >= priority[run.number]:
+                break
+            held -= one.memory_mb
+            gone.append(one)
+        if held <= self._rules.frozen_mb:
+            for one in gone:
+                self.evict(one)
+            return ev.Answer(ev.Order.FREEZE)
+        return ev.Answer(ev.Order.SUSPEND if run.can_checkpoint else ev.Order.LEAVE)
+
+    def evict(self, run: Run) -> None:
+        """End a process that stands stopped: it makes a checkpoint first where it can."""
+        if run.can_checkpoint:
+            self.leave(run, ev.Answer(ev.Order.SUSPEND), self._rules.suspend_wait_s)
+            self._decide(ev.ThawTrial(run.home, run.number, run.lap))
+        else:
+            self.kill(run)
+
+    def kill(self, run: Run) -> None:
+        """End a process, whatever it does."""
+        run.phase, run.deadline = TrialPhase.LEAVING, inf
+        self._decide(ev.KillTrial(run.home, run.number, run.lap))
+
+    def frozen(self, run: Run, memory_mb: int) -> None:
+        """Note that a trial has stopped in place: its slot is left."""
+        if run.answer is not None and run.answer.order is not ev.Order.FREEZE:
+            return
+        self._give_up(run)
+        run.phase, run.memory_mb, run.slot, run.deadline = TrialPhase.FROZEN, memory_mb, "", inf
+        self._record({"do": "frozen", "number": run.number, "now": self.now})
+
+    def left(self, run: Run) -> None:
+        """Note that a trial's process is over."""
+        self._give_up(run)
+        self._live.pop(run.number, None)
+        run.freed()
+        self._record({"do": "left", "number": run.number, "now": self.now})
+
+    def _give_up(self, run: Run) -> None:
+        slot = self.slots.get(run.slot)
+        if slot is not None and slot.running is run:
+            slot.running = None
+
+    def lost(self, name: str) -> list[Run]:
+        """Note that a slot is gone; return the trials that were in it or were to begin there."""
+        slot = self.slots.remove(name)
+        if slot is None:
+            return []
+        back = []
+        for run in self.live():
+            if run.home == name:
+                back.append(run)
+                self.left(run)
+            elif run.slot == name:
+                self.kill(run)
+                back.append(run)
+                self.left(run)
+        return [*back, slot.following] if slot.following is not None and slot.following not in back else back

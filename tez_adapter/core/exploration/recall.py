@@ -1,0 +1,73 @@
+"""An exploration that goes on after its job manager was lost: the records of the earlier attempt, gone through again.
+
+The policy gets the same calls with the same numbers, so it knows all that it knew: rungs, chances, labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.machine import ExplorationMachine, reached_text
+from tez_adapter.core.exploration.runs import Run
+from yaqd.policies.explore.facts import Action, Start, Verdict, Why
+
+#: records that end an exploration; one that resumes it does without
+ENDS = frozenset(("stop", "over"))
+
+Record = Mapping[str, Any]
+
+
+def recall(machine: ExplorationMachine, records: Sequence[Record]) -> None:
+    """Go through records. Raises ValueError, KeyError, TypeError and IndexError for those of something else."""
+    for record in records:
+        _recall(machine, record)
+    machine.take_up()
+
+
+def _recall(machine: ExplorationMachine, record: Record) -> None:
+    number = int(record.get("number", -1))
+    match record["do"]:
+        case "allocate":
+            machine.policy.allocate(machine.trials, int(record["free"]), float(record["now"]))
+            for row in record["starts"]:
+                machine.started(Start(int(row[0]), Why(int(row[1])), float(row[2]), float(row[3])))
+        case "params" if record["params"] is None:
+            machine.no_more(number)
+        case "params":
+            machine.runs[number].params = record["params"]
+        case "report":
+            _recall_report(machine, machine.runs[number], record)
+        case "checkpoint":
+            run = machine.runs[number]
+            run.checkpoint, run.checkpoint_bytes = int(record["iteration"]), int(record["bytes"])
+        case "checkpoint-lost":
+            machine.runs[number].checkpoint = None
+        case "begin":
+            machine.runs[number].lap = int(record["lap"])
+        case "loss":
+            machine.runs[number].losses += 1
+        case "ended":
+            run, why = machine.runs[number], Why(int(record["why"]))
+            run.error = str(record["error"])
+            run.verdict = Verdict(Action.TERMINATE, why, int(machine.trials.counts[number]), machine.trials.epochs)
+            machine.trials.settle(number, run.verdict)
+        case "stop":
+            machine.ending = str(record["reason"])
+        case "over":
+            machine.over = ev.EndExploration(bool(record["succeeded"]), str(record["text"]))
+
+
+def _recall_report(machine: ExplorationMachine, run: Run, record: Record) -> None:
+    now, trials = float(record["now"]), machine.trials
+    run.iteration, run.can_checkpoint = int(record["iteration"]), bool(record["can"])
+    trials.report(run.number, float(record["risen"]), float(record["took_s"]))
+    run.shown.append(float(record["value"]))
+    machine.noted_report()
+    machine.policy.reported(trials, run.number, now)
+    action, why, value, bound, priority = record["verdict"]
+    if record["reached"]:
+        machine.winner, machine.reached_s, machine.ending = run.number, now, reached_text(run.number)
+    else:
+        machine.policy.iterated(trials, run.number, now)
+    run.verdict = Verdict(Action(action), Why(why), float(value), float(bound), float(priority))
+    trials.settle(run.number, run.verdict)

@@ -1,0 +1,35 @@
+"""What an exploration keeps to, beside what its policy decides."""
+
+from dataclasses import dataclass
+from math import inf, nan
+
+from yaqd.policies.explore.facts import Terms
+from yaqd.policies.explore.metric import Limit, Metric, Solved
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    #: as the policy has them, oriented to rise
+    terms: Terms
+    metric: Metric
+    metric_name: str
+    limits: tuple[Limit, ...] = ()
+    solved: Solved | None = None
+    #: that is looked for, in the user's orientation; NaN: nobody said one
+    goal: float = nan
+    #: a trial that runs makes a checkpoint so often, s
+    checkpoint_every_s: float = inf
+    #: a program that was told to stop is killed after so long, s
+    stop_wait_s: float = 10.0
+    #: one that was told to suspend, s
+    suspend_wait_s: float = 60.0
+    #: how long the end of an exploration waits for checkpoints of what runs, s
+    end_wait_s: float = 30.0
+    #: processes of one trial that may be lost before it has failed
+    losses_max: int = 3
+    #: memory of the trials that stand stopped in one container, MB
+    frozen_mb: int = 0
+    #: stop process groups in place also where there is a way to make a checkpoint
+    freezes_first: bool = False
+    #: trials in a row that fail before anything was reported; then the exploration has failed
+    hopeless: int = 5

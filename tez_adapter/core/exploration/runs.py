@@ -1,0 +1,114 @@
+"""What the machine remembers of each trial beside the policy's arrays, and of each slot."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+
+from tez_adapter.core.exploration.events import Answer, Params
+from yaqd.policies.explore.facts import Verdict
+
+#: before the first report
+NO_ITERATION = -(1 << 63)
+
+
+class TrialPhase(StrEnum):
+    """What a trial's process does."""
+
+    #: there is none
+    NONE = "NONE"
+    RUNNING = "RUNNING"
+    #: told to end or to stop in place, and not yet there
+    LEAVING = "LEAVING"
+    #: stopped in place
+    FROZEN = "FROZEN"
+
+
+@dataclass(slots=True)
+class Run:
+    number: int
+    #: None: the generator was not asked, or has not answered
+    params: Params | None = None
+    is_proposed: bool = False
+    phase: TrialPhase = TrialPhase.NONE
+    lap: int = 0
+    #: the slot that it takes up; "": none
+    slot: str = ""
+    #: the slot whose container has its process; "": none
+    home: str = ""
+    #: of the last report
+    iteration: int = NO_ITERATION
+    #: of the checkpoint that is kept; None: there is none
+    checkpoint: int | None = None
+    checkpoint_bytes: int = 0
+    #: when the last checkpoint was asked for or kept, s
+    checkpoint_at: float = 0.0
+    can_checkpoint: bool = False
+    memory_mb: int = 0
+    #: processes of it that were lost
+    losses: int = 0
+    error: str = ""
+    #: the answer to the last report
+    answer: Answer | None = None
+    #: why it runs, waits or ended
+    verdict: Verdict | None = None
+    #: a process that was told to leave is killed then, s
+    deadline: float = inf
+    #: in the user's orientation, by epoch
+    shown: list[float] = field(default_factory=list)
+    #: counts whatever can be seen of the trial
+    version: int = 0
+
+    def freed(self) -> None:
+        """Note that it has no process."""
+        self.phase, self.home, self.slot, self.deadline, self.memory_mb = TrialPhase.NONE, "", "", inf, 0
+
+
+@dataclass(slots=True)
+class Slot:
+    name: str
+    host: str
+    #: the trial that takes it up: its process runs or is leaving
+    running: Run | None = None
+    #: the trial that comes next
+    following: Run | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a trial may be chosen for it."""
+        return self.following is None and (self.running is None or self.running.phase is TrialPhase.LEAVING)
+
+
+class Slots:
+    """All slots, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, Slot] = {}
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._slots.values())
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, name: str, host: str) -> None:
+        self._slots.setdefault(name, Slot(name, host))
+
+    def remove(self, name: str) -> Slot | None:
+        return self._slots.pop(name, None)
+
+    def get(self, name: str) -> Slot | None:
+        return self._slots.get(name)
+
+    def free(self) -> list[Slot]:
+        """Return those that a trial may be chosen for, idle ones first."""
+        return sorted((slot for slot in self if slot.is_free), key=lambda slot: slot.running is not None)
+
+    def best_for(self, run: Run, free: list[Slot]) -> Slot:
+        """Return its own slot where that is free, else one on the same host, else the first."""
+        home = self.get(run.home) if run.home else None
+        if home is None:
+            return free[0]
+        if home in free:
+            return home
+        return next((slot for slot in free if slot.host == home.host), free[0])

@@ -1,0 +1,171 @@
+"""How an exploration's machine is made: anew, or with the records of an earlier attempt or of the job that it resumes.
+
+Blocking: predictions of all that was reported are made again.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, nan
+from typing import Any, Final
+
+import numpy as np
+
+from tez_adapter.core.exploration.machine import ExplorationMachine
+from tez_adapter.core.exploration.recall import ENDS, recall
+from tez_adapter.core.exploration.rules import Rules
+from tez_adapter.exploration.generators.generator import Generator, GeneratorError
+from tez_adapter.exploration.generators.make import make_generator
+from tez_adapter.exploration.log import ExplorationLog, OtherVersion
+from tez_adapter.exploration.settings import ExplorationSettings
+from tez_adapter.exploration.store import LOG_FOLDER, TRIALS_FOLDER, TrialCheckpoints
+from tez_adapter.jobspec import Exploration, JobSpec
+from tez_adapter.training.settings import training_folder
+from yaqd.config import Configuration
+from yaqd.mapreduce import JobError
+from yaqd.ml.space import Space
+from yaqd.policies.explore.facts import Terms, Trials
+from yaqd.policies.explore.foresight import Predicted
+from yaqd.policies.explore.guide import ForestGuide
+from yaqd.policies.explore.metric import Limit, Metric, Solved
+from yaqd.policies.explore.policies import EXPLORE
+from yaqd.policies.explore.promise import reach_of
+from yaqd.storage import get_filesystem
+from yaqd.storage.paths import parent_of
+
+#: terms that a job that resumes another must have in common with it
+_SAME: Final = ("metric", "mode", "lower", "upper", "epochs", "space", "configurations", "generator")
+
+
+class CannotBegin(Exception):
+    """An exploration that cannot run, in words for the user."""
+
+
+@dataclass(slots=True)
+class Beginning:
+    machine: ExplorationMachine
+    generator: Generator
+    records: ExplorationLog
+    checkpoints: TrialCheckpoints
+    #: epoch s at which the exploration's own time is 0
+    started: float
+
+
+def terms_of_policy(terms: Exploration, metric: Metric) -> Terms:
+    """Return what the policy is told."""
+    target = terms.target
+    if target is None and terms.solved:
+        target = Solved.parse(terms.solved).bound
+    return Terms(
+        None if target is None else metric.risen(target),
+        terms.epochs,
+        terms.slots,
+        terms.max_time_s or inf,
+        None if terms.kill is None else metric.risen(terms.kill),
+        terms.boundary,
+    )
+
+
+def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
+    """Return what the machine keeps to. Raises ValueError for terms that say nothing."""
+    metric = Metric(terms.mode, terms.lower, terms.upper)
+    return Rules(
+        terms_of_policy(terms, metric),
+        metric,
+        terms.metric,
+        tuple(Limit(*limit) for limit in terms.limits),
+        Solved.parse(terms.solved) if terms.solved else None,
+        goal=nan if terms.target is None else terms.target,
+        checkpoint_every_s=settings.checkpoint_every_s,
+        stop_wait_s=settings.stop_wait_s,
+        suspend_wait_s=settings.suspend_wait_s,
+        end_wait_s=settings.suspend_wait_s,
+        losses_max=settings.losses_max,
+        frozen_mb=settings.stopped_mb,
+        freezes_first=settings.freezes_first,
+    )
+
+
+def make_machine(
+    terms: Exploration, settings: ExplorationSettings, *, note: Callable[[str], None]
+) -> tuple[ExplorationMachine, Generator]:
+    """Return the machine and the generator of an exploration. Raises ValueError, JobError and GeneratorError."""
+    rules = rules_of(terms, settings)
+    space = Space.parse(terms.space, "the space") if terms.space else None
+    generator = make_generator(
+        terms.generator,
+        space,
+        seed=terms.seed,
+        trials=terms.trials,
+        configurations=terms.configurations,
+        note=note,
+    )
+    many = terms.trials if generator.size is None else min(terms.trials, generator.size)
+    guide = None
+    if terms.guided and space is not None and not generator.is_adaptive:
+        guide = ForestGuide(np.array([space.encode(generator.propose(number) or {}) for number in range(many)]))
+    policy = EXPLORE[terms.policy](rules.terms, Predicted(reach_of(terms.level)))
+    return ExplorationMachine(policy, Trials(many, terms.epochs, guide), rules), generator
+
+
+def begin(
+    spec: JobSpec, terms: Exploration, conf: Configuration, settings: ExplorationSettings, note: Callable[[str], None]
+) -> Beginning:
+    """Return the exploration as it stood when its records end. Raises CannotBegin and StorageError."""
+    folder = training_folder(spec.staging, spec.job_id)
+    former = f"{parent_of(folder)}/{terms.resumes}" if terms.resumes else ""
+    checkpoints = TrialCheckpoints(conf, f"{folder}/{TRIALS_FOLDER}", f"{former}/{TRIALS_FOLDER}" if former else "")
+    checkpoints.remove_unfinished()
+    path = f"{folder}/{LOG_FOLDER}"
+    files = get_filesystem(path, conf)
+    files.mkdirs(path, 0o700)
+    own = ExplorationLog(files, path)
+    try:
+        records, notes = own.read()
+        own.repair(records)
+        if not records and former:
+            records, notes = _former(conf, former, terms)
+            own.append(records)
+    except OtherVersion as error:
+        raise CannotBegin(str(error)) from None
+    for line in notes:
+        note(line)
+    if not records:
+        records = [_header(terms, time.time())]
+        own.append(records)
+    try:
+        machine, generator = make_machine(terms, settings, note=note)
+        recall(machine, records[1:])
+    except (JobError, GeneratorError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise CannotBegin(f"the exploration cannot begin: {error}") from error
+    for number, run in machine.runs.items():
+        if run.params is not None and run.shown and generator.is_adaptive:
+            generator.told(number, run.params, float(machine.trials.best[number]), True)
+    return Beginning(machine, generator, own, checkpoints, float(records[0]["started"]))
+
+
+def _header(terms: Exploration, started: float) -> dict[str, Any]:
+    return {"do": "header", "terms": asdict(terms), "started": started}
+
+
+def _former(
+    conf: Configuration, folder: str, terms: Exploration
+) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    """The records of a job that this one resumes, without its end; its pause takes no time."""
+    path = f"{folder}/{LOG_FOLDER}"
+    records, notes = ExplorationLog(get_filesystem(path, conf), path).read()
+    if not records:
+        raise CannotBegin(f"there is nothing to resume in {folder}")
+    before = records[0]["terms"]
+    own = asdict(terms)
+    for name in _SAME:
+        if own[name] != before.get(name):
+            raise CannotBegin(
+                f"an exploration with another {name} cannot go on with the trials of {terms.resumes}: begin a new one"
+            )
+    last = max((float(record["now"]) for record in records if "now" in record), default=0.0)
+    kept = [record for record in records[1:] if record["do"] not in ENDS]
+    for record in kept:
+        if record["do"] == "report" and record["reached"]:
+            record["reached"] = False
+    return [_header(terms, time.time() - last), *kept], notes

@@ -1,0 +1,50 @@
+"""Checkpoints within their budget of bytes: the least promising trials' go first."""
+
+from collections.abc import Sequence
+
+from tez_adapter.core.exploration.machine import ExplorationMachine
+from tez_adapter.core.exploration.runs import Run
+from tez_adapter.exploration.store import TrialCheckpoints
+from yaqd.policies.explore.facts import TrialState
+
+
+class CheckpointBudget:
+    def __init__(self, checkpoints: TrialCheckpoints, bytes_max: int) -> None:
+        self._checkpoints, self._bytes_max = checkpoints, bytes_max
+
+    def room_for(self, machine: ExplorationMachine, run: Run, size: int) -> tuple[list[tuple[int, int]], bool]:
+        """Return whose checkpoints make room for one of this size, by trial and iteration, and whether it fits then.
+
+        Those of trials that have ended go first, then those of lower priority that wait.
+        """
+        kept = [one for one in machine.runs.values() if one.checkpoint is not None and one is not run]
+        held = size + sum(one.checkpoint_bytes for one in kept)
+        states, priority = machine.trials.states, machine.trials.priority
+        able = [
+            one
+            for one in kept
+            if one.number not in (machine.winner, machine.best)
+            and (
+                states[one.number] == TrialState.ENDED
+                or (states[one.number] == TrialState.PARKED and priority[one.number] <= priority[run.number])
+            )
+        ]
+        able.sort(key=lambda one: (states[one.number] != TrialState.ENDED, float(priority[one.number])))
+        gone: list[tuple[int, int]] = []
+        for one in able:
+            if held <= self._bytes_max:
+                break
+            held -= one.checkpoint_bytes
+            gone.append((one.number, one.checkpoint or 0))
+        fits = held <= self._bytes_max
+        return (gone if fits else []), fits
+
+    def save(self, gone: Sequence[tuple[int, int]], run: Run, iteration: int, data: bytes) -> int:
+        """Write a checkpoint; return its bytes. What it takes the place of goes. Blocking. Raises StorageError."""
+        for number, former_iteration in gone:
+            self._checkpoints.delete(number, former_iteration)
+        former = run.checkpoint
+        size = self._checkpoints.save(run.number, iteration, data)
+        if former is not None and former != iteration:
+            self._checkpoints.delete(run.number, former)
+        return size
