@@ -112,6 +112,9 @@ def explore(
     """
     from yaqd.cli.ml.explore.asked import asked
 
+    for option, path in (("--logs", logs), ("--export", exported)):
+        if path is not None and not local:
+            raise click.UsageError(f"{option} is for --local", ctx)
     given = asked(script, arguments, **options)
     if local:
         from yaqd.cli.ml.explore.here import explore_here

@@ -1,16 +1,14 @@
 """Explorations on the cluster, by the id of their application."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from yaqd.cli.exits import CommandError
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
-    from tez_adapter.client.exploration import ExplorationWatch
     from tez_adapter.client.rm_client import ApplicationReport
     from tez_adapter.exploration.view import ExplorationView
+    from yaqd.model import ApplicationId
 
 
 def report_of(conf: Configuration, text: str) -> "ApplicationReport":
@@ -29,9 +27,21 @@ def is_exploration(report: "ApplicationReport") -> bool:
     return report.type == APPLICATION_TYPE
 
 
-@contextmanager
-def watching(conf: Configuration, text: str) -> "Iterator[ExplorationWatch]":
-    """Hand out a watch of an exploration. CommandError: the application is another kind of job."""
+def was_exploration(conf: Configuration, user: str, application_id: "ApplicationId") -> bool:
+    """Return whether a job that has ended was an exploration, by what it left; the ResourceManager may forget it."""
+    from tez_adapter.client.training import folder_of
+    from tez_adapter.jobspec import BadJobSpec, JobKind
+    from tez_adapter.training.keeper import read_job
+    from yaqd.storage import PathNotFound
+
+    try:
+        return read_job(conf, folder_of(conf, user, application_id)).kind is JobKind.EXPLORATION
+    except (PathNotFound, BadJobSpec):
+        return False
+
+
+def looked_at(conf: Configuration, text: str) -> "ExplorationView":
+    """Return how an exploration stands. CommandError: the application is another kind of job."""
     from tez_adapter.client.exploration import ExplorationWatch
 
     report = report_of(conf, text)
@@ -39,12 +49,6 @@ def watching(conf: Configuration, text: str) -> "Iterator[ExplorationWatch]":
         raise CommandError(f"{report.id} is no exploration ({report.type}): yaq ml explore submits one")
     watch = ExplorationWatch(conf, report)
     try:
-        yield watch
+        return watch.look()
     finally:
         watch.close()
-
-
-def looked_at(conf: Configuration, text: str) -> "ExplorationView":
-    """Return how an exploration stands."""
-    with watching(conf, text) as watch:
-        return watch.look()

@@ -121,6 +121,12 @@ def summary(view: ExplorationView) -> dict[str, Any]:
     }
 
 
+def everything(view: ExplorationView) -> dict[str, Any]:
+    """Return an exploration and all its trials as `--json` has them."""
+    trials = [as_json(view, row) for row in rows(view)]
+    return {"application_id": view.application, **summary(view), "notices": list(view.notices), "trials": trials}
+
+
 def print_rows(view: ExplorationView, found: list[Row], limit: int | None) -> None:
     """Print the table, `limit` rows at most."""
     shown = found if limit is None else found[:limit]

@@ -33,11 +33,10 @@ def trials(conf: Configuration, application: str, show_all: bool, as_json: bool)
     from yaqd.cli.ml.explore.look import looked_at
 
     view = looked_at(conf, application)
-    found = table.rows(view)
     if as_json:
-        trials = [table.as_json(view, row) for row in found]
-        print_json({"application_id": view.application, **table.summary(view), "trials": trials})
+        print_json(table.everything(view))
         return
+    found = table.rows(view)
     table.print_rows(view, found, None if show_all else _SHOWN)
     click.echo(f"\n{headline(table.summary(view))}")
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.ended import EndedBySignal
-from yaqd.cli.ml.explore.table import Row, rows, state_text, summary
 from yaqd.cli.ml.charts import chart, spark
+from yaqd.cli.ml.explore.table import Row, everything, rows, state_text
 from yaqd.cli.output import duration, print_json
+from yaqd.config import Configuration
 from yaqd.policies.curves.outlook import Reach
 from yaqd.policies.explore.facts import TrialState
 from yaqd.policies.explore.promise import reach_of
 
 if TYPE_CHECKING:
     from tez_adapter.client.exploration import ExplorationWatch
+    from tez_adapter.client.rm_client import ApplicationReport
 
 #: part of its futures that a band holds
 BAND: Final = 0.9
@@ -27,18 +29,22 @@ _COLUMNS: Final = 72
 _SPARK: Final = 24
 
 
-def watch_exploration(watch: "ExplorationWatch", *, interval: float, once: bool, as_json: bool) -> None:
+def watch_exploration(
+    conf: Configuration, report: "ApplicationReport", *, interval: float, once: bool, as_json: bool
+) -> None:
     """Show an exploration until it ends, or once."""
-    if as_json:
-        from yaqd.cli.ml.explore import table
+    from tez_adapter.client.exploration import ExplorationWatch
 
-        view = watch.look()
-        trials = [table.as_json(view, row) for row in table.rows(view)]
-        print_json({"application_id": view.application, **summary(view), "trials": trials})
-    elif once or not sys.stdout.isatty():
-        click.echo(page(watch.look()))
-    else:
-        _live(watch, interval)
+    watch = ExplorationWatch(conf, report)
+    try:
+        if as_json:
+            print_json(everything(watch.look()))
+        elif once or not sys.stdout.isatty():
+            click.echo(page(watch.look()))
+        else:
+            _live(watch, interval)
+    finally:
+        watch.close()
 
 
 def _live(watch: "ExplorationWatch", interval: float) -> None:
