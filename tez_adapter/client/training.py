@@ -122,7 +122,7 @@ def resume_training(
     except (PathNotFound, BadJobSpec) as error:
         raise SubmitError(f"{application_id} cannot be resumed: {error}") from None
     terms = replace(spec.training or Training(), resumes=spec.job_id)
-    own = {key: value for key, value in spec.conf.items() if _is_of_the_job(key)}
+    own = {key: value for key, value in spec.conf.items() if is_of_the_job(key)}
     conf = conf.with_overrides(own, source=spec.job_id)
     files = {resource.name: f"{resource.uri}#{resource.name}" for resource in spec.resources}
     scripts = [files.pop(spec.script)]
@@ -138,8 +138,8 @@ def resume_training(
     return submit(Draft(request, JobKind.TRAINING, fields, scripts=scripts))
 
 
-def _is_of_the_job(key: str) -> bool:
-    """Not of the cluster, which may be another one by now."""
+def is_of_the_job(key: str) -> bool:
+    """Return whether a key is the job's, and not of the cluster, which may be another one by now."""
     return documentation(key) is None or key.startswith(("yaq.ml.", "yaq.job.", "mapreduce.job."))
 
 

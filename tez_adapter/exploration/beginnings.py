@@ -6,7 +6,7 @@ Blocking: predictions of all that was reported are made again.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import inf, nan
+from math import isfinite, nan
 from typing import Any, Final
 
 import numpy as np
@@ -15,26 +15,27 @@ from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.recall import ENDS, recall
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.exploration.generators.generator import Generator, GeneratorError
-from tez_adapter.exploration.generators.make import make_generator
+from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
 from tez_adapter.exploration.log import ExplorationLog, OtherVersion
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.store import LOG_FOLDER, TRIALS_FOLDER, TrialCheckpoints
+from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms
 from tez_adapter.jobspec import Exploration, JobSpec
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError
 from yaqd.ml.space import Space
-from yaqd.policies.explore.facts import Terms, Trials
-from yaqd.policies.explore.foresight import Predicted
+from yaqd.policies.curves.outlook import EPOCHS_MAX
+from yaqd.policies.explore.facts import Trials
 from yaqd.policies.explore.guide import ForestGuide
-from yaqd.policies.explore.metric import Limit, Metric, Solved
-from yaqd.policies.explore.policies import EXPLORE
-from yaqd.policies.explore.promise import reach_of
+from yaqd.policies.explore.metric import Limit, Solved
 from yaqd.storage import get_filesystem
 from yaqd.storage.paths import parent_of
 
+_TRIALS_MAX: Final = 100_000
+_SLOTS_MAX: Final = 10_000
 #: terms that a job that resumes another must have in common with it
-_SAME: Final = ("metric", "mode", "lower", "upper", "epochs", "space", "configurations", "generator")
+SAME_TERMS: Final = ("metric", "mode", "lower", "upper", "epochs", "space", "configurations", "generator")
 
 
 class CannotBegin(Exception):
@@ -51,26 +52,11 @@ class Beginning:
     started: float
 
 
-def terms_of_policy(terms: Exploration, metric: Metric) -> Terms:
-    """Return what the policy is told."""
-    target = terms.target
-    if target is None and terms.solved:
-        target = Solved.parse(terms.solved).bound
-    return Terms(
-        None if target is None else metric.risen(target),
-        terms.epochs,
-        terms.slots,
-        terms.max_time_s or inf,
-        None if terms.kill is None else metric.risen(terms.kill),
-        terms.boundary,
-    )
-
-
 def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
     """Return what the machine keeps to. Raises ValueError for terms that say nothing."""
-    metric = Metric(terms.mode, terms.lower, terms.upper)
+    metric = metric_of(terms)
     return Rules(
-        terms_of_policy(terms, metric),
+        policy_terms(terms),
         metric,
         terms.metric,
         tuple(Limit(*limit) for limit in terms.limits),
@@ -86,13 +72,37 @@ def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
     )
 
 
-def make_machine(
-    terms: Exploration, settings: ExplorationSettings, *, note: Callable[[str], None]
-) -> tuple[ExplorationMachine, Generator]:
-    """Return the machine and the generator of an exploration. Raises ValueError, JobError and GeneratorError."""
-    rules = rules_of(terms, settings)
-    space = Space.parse(terms.space, "the space") if terms.space else None
-    generator = make_generator(
+def check_terms(terms: Exploration) -> None:
+    """Raises ValueError, with a line for the user, where an exploration would not begin with these."""
+    counts = {"epochs": (terms.epochs, EPOCHS_MAX), "slots": (terms.slots, _SLOTS_MAX), "trials": (terms.trials, _TRIALS_MAX)}
+    for name, (number, most) in counts.items():
+        if not 1 <= number <= most:
+            raise ValueError(f"{name} {number}: give a number from 1 to {most}")
+    if terms.boundary < 1:
+        raise ValueError(f"boundary {terms.boundary}: give a number from 1")
+    if not isfinite(terms.max_time_s) or terms.max_time_s < 0:
+        raise ValueError(f"max-time {terms.max_time_s}: give seconds from 0")
+    for name, number in (("target", terms.target), ("kill", terms.kill)):
+        if number is not None and not isfinite(number):
+            raise ValueError(f"{name} {number}: give a finite number")
+    if not terms.metric:
+        raise ValueError("no metric: name the one that reports have")
+    metric_of(terms)
+    for limit in terms.limits:
+        Limit(*limit)
+    make_policy(terms)
+    try:
+        space = Space.parse(terms.space, "the space") if terms.space else None
+        if terms.generator not in ADAPTIVE:
+            _generator(terms, space, lambda line: None).close()
+        elif space is None:
+            raise ValueError(f"generator {terms.generator} draws from a space: give one")
+    except (JobError, GeneratorError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _generator(terms: Exploration, space: Space | None, note: Callable[[str], None]) -> Generator:
+    return make_generator(
         terms.generator,
         space,
         seed=terms.seed,
@@ -100,11 +110,20 @@ def make_machine(
         configurations=terms.configurations,
         note=note,
     )
+
+
+def make_machine(
+    terms: Exploration, settings: ExplorationSettings, *, note: Callable[[str], None]
+) -> tuple[ExplorationMachine, Generator]:
+    """Return the machine and the generator of an exploration. Raises ValueError, JobError and GeneratorError."""
+    rules = rules_of(terms, settings)
+    space = Space.parse(terms.space, "the space") if terms.space else None
+    generator = _generator(terms, space, note)
     many = terms.trials if generator.size is None else min(terms.trials, generator.size)
     guide = None
     if terms.guided and space is not None and not generator.is_adaptive:
         guide = ForestGuide(np.array([space.encode(generator.propose(number) or {}) for number in range(many)]))
-    policy = EXPLORE[terms.policy](rules.terms, Predicted(reach_of(terms.level)))
+    policy = make_policy(terms)
     return ExplorationMachine(policy, Trials(many, terms.epochs, guide), rules), generator
 
 
@@ -158,7 +177,7 @@ def _former(
         raise CannotBegin(f"there is nothing to resume in {folder}")
     before = records[0]["terms"]
     own = asdict(terms)
-    for name in _SAME:
+    for name in SAME_TERMS:
         if own[name] != before.get(name):
             raise CannotBegin(
                 f"an exploration with another {name} cannot go on with the trials of {terms.resumes}: begin a new one"

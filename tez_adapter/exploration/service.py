@@ -7,7 +7,9 @@ import asyncio
 import json
 import logging
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any, Final
 
 from tez_adapter.background import in_background
@@ -19,7 +21,7 @@ from tez_adapter.core.exploration.runs import NO_ITERATION, Run, TrialPhase
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
-from tez_adapter.exploration.keeping import CheckpointBudget
+from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.slots import SlotLinks
@@ -208,6 +210,7 @@ class ExplorationService:
         checkpoint = await self._checkpoint_of(run)
         if checkpoint is not None:
             response.checkpoint_iteration, response.checkpoint = checkpoint
+            response.checkpoint_epoch = bisect_right(run.iterations, checkpoint[0])
         return response
 
     async def _checkpoint_of(self, run: Run) -> tuple[int, bytes] | None:
@@ -324,6 +327,8 @@ class ExplorationService:
             return pb.ExplorationStatusResponse(name=self._spec.name)
         response = status_of(self._begun.machine, request.version, self._slot_index)
         response.name, response.now_s, response.slots = self._spec.name, self._now(), len(self._slots)
+        if not request.version:
+            response.terms = json.dumps(asdict(self._terms))
         return response
 
     def _slot_index(self, name: str) -> int | None:

@@ -20,6 +20,8 @@ from yaqd.proto import yarn_common_pb2 as pb
 _MASTER_MB: Final = 768
 #: attempts of a slot that may fail; a container is lost with the programs that it runs, which are the user's
 _SLOT_ATTEMPTS: Final = 1000
+#: thread pools of a slot are as large as its cores, unless the user says otherwise
+_POOLS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def terms_of(spec: JobSpec) -> Exploration:
@@ -58,7 +60,9 @@ class ExplorationKind:
         return DagSpec((slots,), limits=job_limits(conf))
 
     def launch(self, spec: JobSpec, around: TaskSurroundings) -> pb.ContainerLaunchContext:
-        environment = python_environment(around.conf.get("yaq.job.python")) | dict(spec.environment)
+        threads = str(slot_size(around.conf).resource.vcores)
+        environment = dict.fromkeys(_POOLS, threads) | dict(spec.environment)
+        environment = python_environment(around.conf.get("yaq.job.python")) | environment
         return python_context(TASK_ENTRY, ["{}:{}".format(*around.umbilical)], spec.task_resources, environment)
 
     def tell_apart(self, context: pb.ContainerLaunchContext, spec: JobSpec, attempt: AttemptId) -> None:

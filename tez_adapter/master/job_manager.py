@@ -30,12 +30,12 @@ from tez_adapter.master.nm_links import NodeLinks
 from tez_adapter.master.output import JobOutput
 from tez_adapter.master.record import CounterList, JobRecord
 from tez_adapter.master.rm_link import ResourceManagerLink, application_is_over
+from tez_adapter.master.services import service_of
 from tez_adapter.master.surroundings import job_server, scheduler_address, token_of, who_am_i
 from tez_adapter.master.task_launch import TaskLaunch
 from tez_adapter.master.umbilical import Umbilical
 from tez_adapter.merging.driver import Merging
 from tez_adapter.merging.settings import unmerged_summary
-from tez_adapter.training.service import TrainingService
 from yaqd.config import Configuration
 from yaqd.ipc import client_options
 from yaqd.ipc.errors import InvalidResourceRequest, RemoteException, RpcAuthenticationError, RpcError
@@ -89,7 +89,7 @@ class ApplicationMaster:
             on_waiting=self._waits,
         )
         self._merging = self._make_merging()
-        self._training = TrainingService.of(
+        self._service = service_of(
             self.spec, self.conf, self.machine, self._server, self.access, dispatch=self.dispatch, note=self._note
         )
         self._rm = self._make_rm_link()
@@ -161,8 +161,8 @@ class ApplicationMaster:
             self.dispatch(ev.Tick())
             if self._merging is not None:
                 self._merging.tick()
-            if self._training is not None:
-                self._training.tick()
+            if self._service is not None:
+                self._service.tick()
 
     def _history(self, end: JobEnd) -> list[dict[str, Any]]:
         """As of now."""
@@ -189,8 +189,8 @@ class ApplicationMaster:
             self._note(line)
         if self._merging is not None:
             self._merging.follow()
-        if self._training is not None:
-            self._training.follow()
+        if self._service is not None:
+            self._service.follow()
         self._umbilical.outputs_may_have_changed()
         self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
         return decisions
@@ -247,16 +247,16 @@ class ApplicationMaster:
 
     def _on_registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
         self._granted.registered(response)
-        if self._training is not None:
-            self._training.registered(response)
+        if self._service is not None:
+            self._service.registered(response)
 
     def _on_response(self, response: pb.AllocateResponse) -> None:
         for token in response.nm_tokens:
             self._nodes.token(convert.node_id(token.nodeId), Token.from_pb(token.token))
         for event in self._granted.events(response):
             self.dispatch(event)
-        if self._training is not None:
-            self._training.hear(response)
+        if self._service is not None:
+            self._service.hear(response)
 
     # ---- what the umbilical asks (JobView)
 
@@ -331,7 +331,7 @@ class ApplicationMaster:
             asks=lambda: self.machine.asks() + ([] if self._merging is None else self._merging.asks()),
             progress=self.machine.progress,
             left=self._left,
-            reports=None if self._training is None else self._training.reports,
+            reports=None if self._service is None else self._service.reports,
             on_registered=self._on_registered,
             on_response=self._on_response,
             heartbeat_s=self.conf.get_int("yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", 1000, minimum=1)
@@ -349,5 +349,5 @@ class ApplicationMaster:
             is_over=lambda: application_is_over(self.conf, self.spec.application_id, self.user),
             dispatch=self.dispatch,
             history=self._history,
-            extra=self._training,
+            extra=self._service,
         )

@@ -17,6 +17,8 @@ from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, Tr
 
 #: a process that was to be killed is killed again, s
 _KILL_AGAIN_S = 5.0
+#: events after which the policy may have something to start
+_NEWS = frozenset((ev.SlotCame, ev.SlotGone, ev.ParamsCame, ev.TrialReported))
 
 
 class ExplorationMachine:
@@ -42,6 +44,8 @@ class ExplorationMachine:
         self._hopeless = 0
         self._first_error = ""
         self._odd_said = False
+        #: the policy is to be asked for trials, once for each event
+        self._has_news = False
         #: counts changes of trials
         self.version = 0
         self._handlers: dict[type, Callable[..., None]] = {
@@ -60,9 +64,10 @@ class ExplorationMachine:
     def handle(self, event: ev.Event, now: float) -> ev.Outcome:
         """Return what follows from an event. `now`: seconds since the exploration began."""
         self._out, self._now, self.placing.now = ev.Outcome(), now, now
+        self._has_news = type(event) in _NEWS
         if self.over is None:
             self._handlers[type(event)](event)
-            if not self.ending:
+            if self._has_news and not self.ending:
                 self._fill()
             self.placing.advance()
             self._end_if_done()
@@ -89,6 +94,7 @@ class ExplorationMachine:
 
     def _fill(self) -> None:
         """Give free slots to trials that were interrupted, then to those that the policy chooses."""
+        self._has_news = False
         while self.interrupted and self.placing.slots.free():
             self.placing.place(self.interrupted.pop(0))
         free = len(self.placing.slots.free())
@@ -152,6 +158,7 @@ class ExplorationMachine:
         run.iteration = event.iteration
         self.trials.report(run.number, risen, event.took_s)
         run.shown.append(event.value)
+        run.iterations.append(event.iteration)
         self._hopeless = -1
         self.policy.reported(self.trials, run.number, self._now)
         solved, target = self.rules.solved, self.rules.terms.target
@@ -170,9 +177,9 @@ class ExplorationMachine:
         self._decide(ev.TellGenerator(run.number, best, state == TrialState.ENDED))
         if reached:
             self._win(run)
+        if self.ending and state != TrialState.ENDED:
+            return self.placing.leave(run, self._parting(run), self.rules.suspend_wait_s)
         if state == TrialState.RUNNING:
-            if self.ending:
-                return self.placing.leave(run, self._parting(run), self.rules.suspend_wait_s)
             return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
         run.phase = TrialPhase.LEAVING
         if not self.ending:
@@ -216,7 +223,7 @@ class ExplorationMachine:
         run = self.runs[event.number]
         run.checkpoint, run.checkpoint_bytes, run.checkpoint_at = event.iteration, event.bytes, self._now
         fields = {"number": event.number, "iteration": event.iteration, "bytes": event.bytes}
-        self._record({"do": "checkpoint", **fields})
+        self._record({"do": "checkpoint", "now": self._now, **fields})
 
     def _on_lost(self, event: ev.CheckpointLost) -> None:
         run = self.runs[event.number]
@@ -233,7 +240,7 @@ class ExplorationMachine:
         run = self.runs.get(event.number)
         if run is None or run.lap != event.lap or run.phase is TrialPhase.NONE:
             return
-        was_running = run.phase is TrialPhase.RUNNING
+        was_running = self._has_news = run.phase is TrialPhase.RUNNING
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:

@@ -62,6 +62,7 @@ def _recall_report(machine: ExplorationMachine, run: Run, record: Record) -> Non
     run.iteration, run.can_checkpoint = int(record["iteration"]), bool(record["can"])
     trials.report(run.number, float(record["risen"]), float(record["took_s"]))
     run.shown.append(float(record["value"]))
+    run.iterations.append(run.iteration)
     machine.noted_report()
     machine.policy.reported(trials, run.number, now)
     action, why, value, bound, priority = record["verdict"]

@@ -54,7 +54,8 @@ class Run:
     verdict: Verdict | None = None
     #: a process that was told to leave is killed then, s
     deadline: float = inf
-    #: in the user's orientation, by epoch
+    #: the iterations that its epochs had, and the metric after each in the user's orientation
+    iterations: list[int] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
     #: counts whatever can be seen of the trial
     version: int = 0
