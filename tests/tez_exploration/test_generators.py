@@ -12,7 +12,7 @@ from tez_adapter.exploration.generators.adaptive import AdaptiveGenerator
 from tez_adapter.exploration.generators.generator import GeneratorError
 from tez_adapter.exploration.generators.make import make_generator
 from tez_adapter.exploration.generators.plain import FileGenerator, GridGenerator, RandomGenerator, grid_points
-from yaqd.ml.space import Space
+from yaqd.ml.space import Params, Space
 
 SPACE = Space.parse(
     """
@@ -97,11 +97,11 @@ def test_a_generator_needs_a_space() -> None:
 
 
 _WORKERS = {
-    "raises": "import sys\nfor line in sys.stdin:\n print('{\"error\": \"ValueError: no luck\"}', flush=True)",
+    "raises": 'import sys\nfor line in sys.stdin:\n print(\'{"error": "ValueError: no luck"}\', flush=True)',
     "ends": "import sys\nsys.stdin.readline()",
     "hangs": "import time\ntime.sleep(600)",
     "talks": "import sys\nfor line in sys.stdin:\n print('no json', flush=True)",
-    "odd": "import sys\nfor line in sys.stdin:\n print('{\"params\": {\"rate\": 99}}', flush=True)",
+    "odd": 'import sys\nfor line in sys.stdin:\n print(\'{"params": {"rate": 99}}\', flush=True)',
     "floods": "import sys\nsys.stdin.readline()\nwhile True:\n sys.stdout.write('x' * 65536)",
 }
 
@@ -140,7 +140,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         make_generator("gp", SPACE, seed=1, trials=10)
 
 
-def _score(params: dict[str, object]) -> float:
+def _score(params: Params) -> float:
     """Return a metric with its best at rate 0.1, 3 layers, tanh."""
     rate, layers = params["rate"], params["layers"]
     assert isinstance(rate, float) and isinstance(layers, int)

@@ -32,7 +32,7 @@ def test_what_is_beyond_a_bound_counts_as_the_bound() -> None:
 
 @pytest.mark.parametrize("made", [("best", None, None), ("max", 1.0, 1.0), ("max", 2.0, 1.0), ("min", math.nan, 1.0)])
 def test_a_metric_that_makes_no_sense_is_refused(made: tuple[str, float | None, float | None]) -> None:
-    with pytest.raises(ValueError, match="mode|bounds"):
+    with pytest.raises(ValueError, match=r"mode|bounds"):
         Metric(*made)
 
 

@@ -181,10 +181,10 @@ class LocalExploration:
             return False
         if self._solved is not None:
             return self._solved.holds(record.values)
-        target = self._terms.target
-        return target is not None and (
-            record.values[-1] <= target if self._metric.is_better_low else record.values[-1] >= target
-        )
+        target, value = self._terms.target, record.values[-1]
+        if target is None or not math.isfinite(value):
+            return False
+        return value <= target if self._metric.is_better_low else value >= target
 
     def _win(self, record: LocalTrial) -> None:
         assert record.process is not None

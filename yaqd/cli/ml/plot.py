@@ -50,7 +50,11 @@ def plot(
 
     if output.suffix not in _FORMATS:
         raise CommandError(f"--output {output}: name a file that ends in .png or .svg")
-    if len(curves) == 1 and not Path(curves[0]).exists() and _drew_exploration(conf, curves[0], output, as_json=as_json):
+    if (
+        len(curves) == 1
+        and not Path(curves[0]).exists()
+        and _drew_exploration(conf, curves[0], output, as_json=as_json)
+    ):
         return
     found = [drawn for text in curves for drawn in _read(conf, text, only)]
     if not 0 < len(found) <= _CURVES_MAX:

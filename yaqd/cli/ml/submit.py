@@ -152,8 +152,8 @@ def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
 @json_option
 @with_conf
 def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
-    """End training jobs after the iteration that they are in, and explorations. Each leaves what `yaq ml resume` goes on
-    from. A program that does not heed it goes on; `yaq app kill` ends it.
+    """End training jobs after the iteration that they are in, and explorations. Each leaves what `yaq ml resume` goes
+    on from. A program that does not heed it goes on; `yaq app kill` ends it.
 
     \b
     Example:

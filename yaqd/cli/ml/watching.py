@@ -83,8 +83,8 @@ def _predicted(found: dict[str, Any]) -> dict[str, Any]:
 @clears_up
 @with_conf
 def watch(conf: Configuration, application: str | None, interval: float, once: bool, as_json: bool) -> None:
-    """Watch a training job's loss fall, or those of all that run, or an exploration's trials. --json prints all points of
-    the curves once.
+    """Watch a training job's loss fall, or those of all that run, or an exploration's trials. --json prints all
+    points of the curves once.
 
     \b
     Example:

@@ -89,12 +89,16 @@ _WORDS: Final[Mapping[Why, _Worded]] = {
         f"far from the best: even with its slack {_shown(value, metric)}, the best has {_shown(bound, metric)}"
     ),
     Why.LIKELY: lambda value, bound, metric: f"may still get there: chance {_chance(value)} of {_chance(bound)} asked",
-    Why.UNLIKELY: lambda value, bound, metric: f"will hardly get there: chance {_chance(value)} of {_chance(bound)} asked",
+    Why.UNLIKELY: lambda value, bound, metric: (
+        f"will hardly get there: chance {_chance(value)} of {_chance(bound)} asked"
+    ),
     Why.PROMISING: _promising,
     Why.OPPORTUNISTIC: _opportunistic,
     Why.ABOVE_CUT: lambda value, bound, metric: _at_cut(value, bound, metric, "among the best"),
     Why.BELOW_CUT: lambda value, bound, metric: _at_cut(value, bound, metric, "not among the best"),
-    Why.AT_RUNG: lambda value, bound, metric: f"waits at epoch {_whole(value)} until the rung of {_whole(bound)} decides",
+    Why.AT_RUNG: lambda value, bound, metric: (
+        f"waits at epoch {_whole(value)} until the rung of {_whole(bound)} decides"
+    ),
     Why.ABOVE_MEDIAN: lambda value, bound, metric: (
         f"as good as the median of the others: {_shown(value, metric)}, median {_shown(bound, metric)}"
     ),
@@ -108,5 +112,7 @@ _WORDS: Final[Mapping[Why, _Worded]] = {
     Why.ROOM: lambda value, bound, metric: "nothing better waits",
     Why.REACHED: lambda value, bound, metric: f"it reached the target{_reached(value, bound)}",
     Why.FAILED: lambda value, bound, metric: f"its program failed after {_whole(value)} epochs",
-    Why.LEFT: lambda value, bound, metric: f"its program ended by itself after {_whole(value)} of {_whole(bound)} epochs",
+    Why.LEFT: lambda value, bound, metric: (
+        f"its program ended by itself after {_whole(value)} of {_whole(bound)} epochs"
+    ),
 }

@@ -118,7 +118,9 @@ def _check(terms: Exploration) -> None:
         if number is not None and not _is_within(terms, number):
             raise CommandError(f"{option} {number:g} is not between --lower and --upper")
     if terms.target is not None and terms.kill is not None and not metric.is_better(terms.target, terms.kill):
-        raise CommandError(f"--kill {terms.kill:g} is no worse than --target {terms.target:g}: every trial would be poor")
+        raise CommandError(
+            f"--kill {terms.kill:g} is no worse than --target {terms.target:g}: every trial would be poor"
+        )
     _check_scale(terms)
 
 
@@ -143,6 +145,8 @@ def _check_generator(found: Asked, configurations: Path | None) -> None:
     terms = found.terms
     if (terms.generator == "file") != (configurations is not None):
         raise CommandError("--generator file needs --configurations FILE, and no other generator takes one")
+    if found.space is None and terms.generator != "file":
+        raise CommandError("--space FILE: say which hyperparameters there are (yaq ml explore --help has one)")
     if terms.guided and terms.generator in ADAPTIVE:
         raise CommandError(f"--guided and --generator {terms.generator}: leave one of them out; both learn the order")
     if terms.guided and found.space is None:
@@ -159,8 +163,6 @@ def _check_generator(found: Asked, configurations: Path | None) -> None:
                 configurations=terms.configurations,
                 where=str(configurations),
             )
-        if found.space is None and terms.generator != "file":
-            raise GeneratorError("--space FILE: say which hyperparameters there are (yaq ml explore --help has one)")
     except GeneratorError as error:
         raise CommandError(str(error)) from None
 

@@ -20,7 +20,7 @@ _LEARNING = ("script", "objective", "train", "command")
 @click.option("--target", type=FiniteFloat(), metavar="X",
               help="End when a trial is there [default: unknown; it rises when it is reached].")  # fmt: skip
 @click.option("--solved", default="", metavar="CONDITION",
-              help="End when a trial's last reports fulfil it: 'mean(100) >= 200'; also min, max and last.")  # fmt: skip
+              help="End when a trial's last reports fulfil it: 'mean(100) >= 200'; min, max, last.")  # fmt: skip
 @click.option("--limit", "limits", multiple=True, metavar="CONDITION",
               help="Another metric that must hold at the target: 'memory_mb <= 512'; may be repeated.")  # fmt: skip
 @click.option("--kill", type=FiniteFloat(), metavar="X",
@@ -38,8 +38,8 @@ _LEARNING = ("script", "objective", "train", "command")
 @click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Trials at once.")
 @click.option("--max-time", metavar="TIME", help="End after it: seconds, or 90m, 24h.")
 @click.option("--policy", default="index", show_default=True, metavar="NAME",
-              help="Which trial runs: index, pop, earlyterm, bandit, default, asha-stop, asha-promote, hyperband, median, "
-              "patience, or an entry point.")  # fmt: skip
+              help="Which trial runs: index, pop, earlyterm, bandit, default, asha-stop, asha-promote, hyperband, "
+              "median, patience, or an entry point.")  # fmt: skip
 @click.option("--boundary", type=click.IntRange(1), default=10, show_default=True,
               help="Epochs between two looks, of pop, bandit and earlyterm.")  # fmt: skip
 @click.option("--level", default="", metavar="'A SD R SD'",
@@ -70,6 +70,7 @@ _LEARNING = ("script", "objective", "train", "command")
 @click.pass_context
 def explore(
     ctx: click.Context,
+    /,
     conf: Configuration,
     script: str,
     arguments: tuple[str, ...],
@@ -156,5 +157,3 @@ def refuse_of_clusters(ctx: click.Context, **given: object) -> None:
     for name, value in given.items():
         if value:
             raise click.UsageError(f"--{name.replace('_', '-')} is for a cluster: leave it out with --local", ctx)
-
-

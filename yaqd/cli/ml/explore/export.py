@@ -95,4 +95,6 @@ def _distribution(optuna: Any, view: ExplorationView, name: str) -> Any:
         return optuna.distributions.FloatDistribution(min(values), max(values))
     if kinds == {int}:
         return optuna.distributions.IntDistribution(min(values), max(values))
-    return optuna.distributions.CategoricalDistribution(sorted(set(values), key=lambda value: (str(type(value)), value)))
+    return optuna.distributions.CategoricalDistribution(
+        sorted(set(values), key=lambda value: (str(type(value)), value))
+    )

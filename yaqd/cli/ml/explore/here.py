@@ -60,7 +60,7 @@ def explore_here(
         write_lines(view, exported)
     _tell(view, as_json=as_json, is_quiet=is_quiet)
     is_looking = given.terms.target is not None or given.terms.solved
-    return FAILED if is_looking and view.winner is None or view.best is None else 0
+    return FAILED if (is_looking and view.winner is None) or view.best is None else 0
 
 
 def _prepare(py_files: Sequence[str], environment: Mapping[str, str]) -> None:

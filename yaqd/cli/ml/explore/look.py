@@ -49,6 +49,9 @@ def looked_at(conf: Configuration, text: str) -> "ExplorationView":
         raise CommandError(f"{report.id} is no exploration ({report.type}): yaq ml explore submits one")
     watch = ExplorationWatch(conf, report)
     try:
-        return watch.look()
+        view = watch.look()
     finally:
         watch.close()
+    if view is None:
+        raise CommandError(f"{report.id}: nothing is known of it: it has not begun yet, or has left nothing")
+    return view

@@ -1,11 +1,11 @@
-"""`yaq ml plot` of an exploration: curves with the bands of their predictions, and what each trial took of the slots."""
+"""`yaq ml plot` of an exploration: curves, the bands of their predictions, and each trial's slot time."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.exits import CommandError
-from yaqd.cli.ml.explore.table import Row, params_text, rows
+from yaqd.cli.ml.explore.table import TrialRow, params_text, rows
 from yaqd.cli.ml.explore.watch import band
 from yaqd.cli.output import shortened
 from yaqd.policies.explore.facts import TrialState
@@ -42,7 +42,7 @@ def draw_exploration(view: ExplorationView, output: Path) -> int:
     return len(found)
 
 
-def _draw_curves(axes: Any, view: ExplorationView, found: list[Row]) -> None:
+def _draw_curves(axes: Any, view: ExplorationView, found: list[TrialRow]) -> None:
     for row in found[_NAMED:]:
         axes.plot(range(1, len(row.trial.values) + 1), row.trial.values, color="0.75", linewidth=0.7)
     reach = reach_of(view.level)
@@ -65,7 +65,7 @@ def _draw_curves(axes: Any, view: ExplorationView, found: list[Row]) -> None:
     axes.legend(fontsize=7)
 
 
-def _draw_slots(axes: Any, found: list[Row]) -> None:
+def _draw_slots(axes: Any, found: list[TrialRow]) -> None:
     """Draw each trial's slot time: promising, opportunistic, waiting and ended ones in colours of their own."""
     shown = sorted(found, key=lambda row: -row.trial.spent_s)[:_BARS]
     colors = {"promising": "C2", "opportunistic": "C0", "waiting": "C1", "ended": "0.6"}
@@ -79,7 +79,7 @@ def _draw_slots(axes: Any, found: list[Row]) -> None:
     axes.legend(fontsize=7)
 
 
-def _kind(row: Row) -> str:
+def _kind(row: TrialRow) -> str:
     if row.trial.state is TrialState.RUNNING:
         return "promising" if row.is_promising else "opportunistic"
     return "waiting" if row.trial.state is TrialState.PARKED else "ended"

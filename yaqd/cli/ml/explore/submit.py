@@ -64,6 +64,8 @@ def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
             watch.close()
     except RmUnavailable:
         return {}
+    if view is None:
+        return {}
     facts = summary(view)
     if as_json:
         return facts

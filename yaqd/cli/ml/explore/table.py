@@ -28,7 +28,7 @@ _ORDER: Final[Mapping[TrialState, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialRow:
     """A trial with what it promises."""
 
     trial: TrialView
@@ -39,7 +39,7 @@ class Row:
     why: str
 
 
-def rows(view: ExplorationView) -> list[Row]:
+def rows(view: ExplorationView) -> list[TrialRow]:
     """Return the trials that a generator has proposed, the most interesting first."""
     found = _promises(view)
     made = [_row(view, at, trial, found) for at, trial in enumerate(view.trials) if trial.begun or trial.params]
@@ -54,9 +54,9 @@ def _promises(view: ExplorationView) -> Promises:
     return promises(view.as_trials(), view.terms, reach, view.now_s)
 
 
-def _row(view: ExplorationView, at: int, trial: TrialView, found: Promises) -> Row:
+def _row(view: ExplorationView, at: int, trial: TrialView, found: Promises) -> TrialRow:
     chance, expected = float(found.chance[at]), float(found.expected_s[at])
-    return Row(
+    return TrialRow(
         trial,
         None if math.isnan(chance) else chance,
         None if math.isnan(expected) or trial.number == view.winner else expected,
@@ -65,7 +65,7 @@ def _row(view: ExplorationView, at: int, trial: TrialView, found: Promises) -> R
     )
 
 
-def _rank(view: ExplorationView, row: Row) -> tuple[int, float, int]:
+def _rank(view: ExplorationView, row: TrialRow) -> tuple[int, float, int]:
     best = row.trial.best(view.metric)
     good = -math.inf if best is None else -best if view.metric.is_better_low else best
     if row.trial.number == view.winner:
@@ -74,7 +74,7 @@ def _rank(view: ExplorationView, row: Row) -> tuple[int, float, int]:
     return _ORDER[row.trial.state], -by, row.trial.number
 
 
-def as_json(view: ExplorationView, row: Row) -> dict[str, Any]:
+def as_json(view: ExplorationView, row: TrialRow) -> dict[str, Any]:
     """Return a trial as `--json` has it."""
     trial = row.trial
     return {
@@ -127,7 +127,7 @@ def everything(view: ExplorationView) -> dict[str, Any]:
     return {"application_id": view.application, **summary(view), "notices": list(view.notices), "trials": trials}
 
 
-def print_rows(view: ExplorationView, found: list[Row], limit: int | None) -> None:
+def print_rows(view: ExplorationView, found: list[TrialRow], limit: int | None) -> None:
     """Print the table, `limit` rows at most."""
     shown = found if limit is None else found[:limit]
     print_table(_HEADINGS, [_cells(view, row) for row in shown], empty="no trial has begun yet")
@@ -135,7 +135,7 @@ def print_rows(view: ExplorationView, found: list[Row], limit: int | None) -> No
         click.echo(f"... and {len(found) - len(shown)} more: --all shows them")
 
 
-def _cells(view: ExplorationView, row: Row) -> tuple[object, ...]:
+def _cells(view: ExplorationView, row: TrialRow) -> tuple[object, ...]:
     trial = row.trial
     best = trial.best(view.metric)
     return (
@@ -153,7 +153,7 @@ def _cells(view: ExplorationView, row: Row) -> tuple[object, ...]:
     )
 
 
-def state_text(view: ExplorationView, row: Row) -> str:
+def state_text(view: ExplorationView, row: TrialRow) -> str:
     """Say how a trial stands."""
     trial = row.trial
     if trial.number == view.winner:
@@ -167,4 +167,6 @@ def state_text(view: ExplorationView, row: Row) -> str:
 
 def params_text(params: Mapping[str, Any]) -> str:
     """Write values in a line."""
-    return " ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in params.items())
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in params.items()
+    )

@@ -23,7 +23,7 @@ def trials(conf: Configuration, application: str, show_all: bool, as_json: bool)
     """List an exploration's trials: values, metric, what each promises, and why it runs, waits or has ended.
 
     `p` is the chance that it reaches the target in its epochs and the time that is left, `ERT` the slot time that it is
-    expected to need for it. RUNNING* is a promising trial: its slot is its own. The curve's newest value is on the right.
+    expected to need for it. RUNNING* is a promising trial: its slot is its own. A curve's newest value is on the right.
 
     \b
     Example:
@@ -43,7 +43,9 @@ def trials(conf: Configuration, application: str, show_all: bool, as_json: bool)
 
 def headline(facts: dict[str, object]) -> str:
     """Say in a line how an exploration stands."""
-    best = f"best {facts['best']:.6g} (trial {facts['best_trial']})" if facts["best"] is not None else "nothing reported"
+    best = (
+        f"best {facts['best']:.6g} (trial {facts['best_trial']})" if facts["best"] is not None else "nothing reported"
+    )
     target = "rises" if facts["target"] is None else f"{facts['target']:g}"
     ending = f"; ended: {facts['ending']}" if facts["ending"] else ""
     return f"{facts['metric']}: {best}, target {target}; {facts['started']} begun, {facts['epochs']} epochs{ending}"
@@ -53,8 +55,8 @@ def headline(facts: dict[str, object]) -> str:
 @click.argument("application", shell_complete=all_applications)
 @click.option("--format", "form", type=click.Choice(_FORMATS), default="jsonl", show_default=True,
               help="JSON lines, TensorBoard's event files, or a study of Optuna in an SQLite file.")  # fmt: skip
-@click.option("--output", required=True, type=click.Path(path_type=Path), metavar="PATH", help="A file; for TensorBoard "
-              "a folder.")  # fmt: skip
+@click.option("--output", required=True, type=click.Path(path_type=Path), metavar="PATH",
+              help="A file; for TensorBoard a folder.")  # fmt: skip
 @json_option
 @with_conf
 def export(conf: Configuration, application: str, form: str, output: Path, as_json: bool) -> None:

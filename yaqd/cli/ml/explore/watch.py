@@ -10,7 +10,7 @@ import numpy as np
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.ended import EndedBySignal
 from yaqd.cli.ml.charts import chart, spark
-from yaqd.cli.ml.explore.table import Row, everything, rows, state_text
+from yaqd.cli.ml.explore.table import TrialRow, everything, rows, state_text
 from yaqd.cli.output import duration, print_json
 from yaqd.config import Configuration
 from yaqd.policies.curves.outlook import Reach
@@ -38,9 +38,10 @@ def watch_exploration(
     watch = ExplorationWatch(conf, report)
     try:
         if as_json:
-            print_json(everything(watch.look()))
+            view = watch.look()
+            print_json({"application_id": str(report.id)} if view is None else everything(view))
         elif once or not sys.stdout.isatty():
-            click.echo(page(watch.look()))
+            click.echo(_page_or_wait(watch.look()))
         else:
             _live(watch, interval)
     finally:
@@ -55,14 +56,18 @@ def _live(watch: "ExplorationWatch", interval: float) -> None:
         with Live(auto_refresh=False) as live:
             while True:
                 view = watch.look()
-                live.update(Text(page(view), no_wrap=True), refresh=True)
-                if view.is_over:
+                live.update(Text(_page_or_wait(view), no_wrap=True), refresh=True)
+                if watch.report.state.is_final:
                     return
                 time.sleep(interval)
     except EndedBySignal:
         raise
     except KeyboardInterrupt:
         return
+
+
+def _page_or_wait(view: ExplorationView | None) -> str:
+    return "the exploration has not begun yet" if view is None else page(view)
 
 
 def page(view: ExplorationView) -> str:
@@ -76,7 +81,8 @@ def page(view: ExplorationView) -> str:
     lines = [
         f"{view.application} {view.name}  {view.metric_name} {view.metric.mode}, target {target}, policy {view.policy}",
         f"slots {view.slots}: {promising} promising, {len(running) - promising} opportunistic, "
-        f"{max(0, view.slots - len(running))} free; {waiting} wait, {ended} ended, {len(found)} of {len(view.trials)} begun",
+        f"{max(0, view.slots - len(running))} free; {waiting} wait, {ended} ended, "
+        f"{len(found)} of {len(view.trials)} begun",
     ]
     best = view.best
     if best is not None:
@@ -87,7 +93,7 @@ def page(view: ExplorationView) -> str:
     return "\n".join(lines)
 
 
-def _line(view: ExplorationView, row: Row, reach: Reach) -> str:
+def _line(view: ExplorationView, row: TrialRow, reach: Reach) -> str:
     trial = row.trial
     curve = spark(trial.values, _SPARK)
     last = f"{trial.values[-1]:.5g}" if trial.values else "-"
@@ -98,7 +104,7 @@ def _line(view: ExplorationView, row: Row, reach: Reach) -> str:
     ).rstrip()
 
 
-def _band_text(view: ExplorationView, row: Row, reach: Reach) -> str:
+def _band_text(view: ExplorationView, row: TrialRow, reach: Reach) -> str:
     trial = row.trial
     if not trial.values or trial.state is TrialState.ENDED or len(trial.values) >= view.epochs:
         return ""
