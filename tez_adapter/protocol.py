@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from yaqd.proto import job_pb2 as pb
 from yaqd.proto import job_exploration_pb2 as exploration
+from yaqd.proto import job_pb2 as pb
 from yaqd.proto import job_training_pb2 as training
 from yaqd.proto.protocols import Method
 
@@ -46,7 +46,9 @@ class ExplorationProtocol:
 
     NAME: Final = "yaqd.job.ExplorationProtocol"
     slotTurn: Final = Method(NAME, "slotTurn", exploration.SlotTurnRequest, exploration.SlotTurnResponse)
-    trialChanged: Final = Method(NAME, "trialChanged", exploration.TrialChangedRequest, exploration.TrialChangedResponse)
+    trialChanged: Final = Method(
+        NAME, "trialChanged", exploration.TrialChangedRequest, exploration.TrialChangedResponse
+    )
     begin: Final = Method(NAME, "begin", exploration.TrialBeginRequest, exploration.TrialBeginResponse)
     report: Final = Method(NAME, "report", exploration.TrialReportRequest, exploration.TrialReportResponse)
     keepCheckpoint: Final = Method(

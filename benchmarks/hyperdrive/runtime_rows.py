@@ -65,7 +65,8 @@ for epoch in range(done + 1, 10_000):
     with open(f"{folder}/cpu.{os.getpid()}", "w") as out:
         print(time.process_time(), file=out)
     state = b"%08d" % epoch + bytes(max(0, size - 8))
-    if report(epoch, accuracy=trial.params["level"] * (1 - 0.9**epoch), checkpoint=(lambda: state) if size else None).stop:
+    accuracy = trial.params["level"] * (1 - 0.9**epoch)
+    if report(epoch, accuracy=accuracy, checkpoint=(lambda: state) if size else None).stop:
         break
 """
 
@@ -77,18 +78,21 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     wanted = [row_id for row_id in ROWS if options.wants(row_id)]
     if not wanted:
         return rows, beside
-    with tempfile.TemporaryDirectory(prefix="yaq-trials-") as folder:
-        with OurCluster(Path(folder) / "c", nodes=2, shape=NodeShape(memory_mb=4096, vcores=8)) as cluster:
-            conf = Configuration.load(cluster.conf_dir)
-            for row_id in wanted:
-                found = []
-                for number in range(options.runs):
-                    (own := Path(folder) / f"{row_id}.{number}").mkdir()
-                    found.append(_run(conf, own, row_id, options))
-                    progress(f"{row_id}: run {number}: {found[-1]}")
-                values = [one.pop("value") for one in found]
-                rows.append(make_row(row_id, values, None, ROWS[row_id], higher_is_better=False))
-                beside[row_id] = {"at most": LEAST[row_id], **{name: [o[name] for o in found] for name in found[0]}}
+    shape = NodeShape(memory_mb=4096, vcores=8)
+    with (
+        tempfile.TemporaryDirectory(prefix="yaq-trials-") as folder,
+        OurCluster(Path(folder) / "c", nodes=2, shape=shape) as cluster,
+    ):
+        conf = Configuration.load(cluster.conf_dir)
+        for row_id in wanted:
+            found = []
+            for number in range(options.runs):
+                (own := Path(folder) / f"{row_id}.{number}").mkdir()
+                found.append(_run(conf, own, row_id, options))
+                progress(f"{row_id}: run {number}: {found[-1]}")
+            values = [one.pop("value") for one in found]
+            rows.append(make_row(row_id, values, None, ROWS[row_id], higher_is_better=False))
+            beside[row_id] = {"at most": LEAST[row_id], **{name: [o[name] for o in found] for name in found[0]}}
     return rows, beside
 
 

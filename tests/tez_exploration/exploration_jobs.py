@@ -65,7 +65,9 @@ for epoch in range(done + 1, 10_000):
 '''
 
 
-def terms_with(marks: Path, *, pause: float = 0.0, kill: str = "-", checkpoint: bool = True, **more: Any) -> Exploration:
+def terms_with(
+    marks: Path, *, pause: float = 0.0, kill: str = "-", checkpoint: bool = True, **more: Any
+) -> Exploration:
     """Return terms for the program CURVE."""
     arguments = (str(marks), str(pause), kill, "yes" if checkpoint else "no")
     terms = Exploration("accuracy", space=SPACE, epochs=20, slots=2, trials=12, arguments=arguments)
@@ -126,5 +128,3 @@ def alive(numbers: list[int]) -> list[int]:
         if state not in "ZX":
             found.append(pid)
     return found
-
-

@@ -148,7 +148,7 @@ class World:
                     self.step(process)
             if self.end is None:
                 disturb(self)
-            self.do(ev.TimePassed())
+            self.do(ev.ClockTicked())
         raise AssertionError("no end")
 
     def lose_slot(self, name: str) -> None:
@@ -176,5 +176,3 @@ class World:
 
 def replace_nan(values: Sequence[float]) -> list[float | None]:
     return [None if value != value else value for value in values]
-
-

@@ -1,4 +1,4 @@
-"""The machine of explorations: which trial runs where, what reports are answered, and what a restart leaves as it was."""
+"""The machine of explorations: which trial runs where, what reports are answered, what a restart leaves as it was."""
 
 import random
 from collections.abc import Callable
@@ -79,7 +79,9 @@ def disturbed(seed: int, policy: str) -> Callable[[World], None]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("can_checkpoint, frozen_mb, freezes", ((True, 0, False), (False, 250, False), (True, 150, True)))
+@pytest.mark.parametrize(
+    "can_checkpoint, frozen_mb, freezes", ((True, 0, False), (False, 250, False), (True, 150, True))
+)
 def test_kills_and_lost_slots_lose_no_trial(policy: str, can_checkpoint: bool, frozen_mb: int, freezes: bool) -> None:
     for seed in range(6):
         more = {"frozen_mb": frozen_mb, "freezes_first": freezes}
@@ -164,7 +166,7 @@ def test_an_exploration_whose_first_trials_all_fail_has_failed() -> None:
 
 def test_a_generator_without_more_values_ends_the_pool() -> None:
     world = World.of("default", trials=6)
-    world.carry_out = _no_more_after(world, 2)  # type: ignore[method-assign]
+    world.carry_out = _no_more_after(world, 2)  # type: ignore[method-assign, assignment]
     two_slots(world)
     world.run()
     assert world.end is not None and world.end.text == "all trials have ended"
@@ -225,7 +227,7 @@ def test_a_stop_waits_no_longer_than_it_may() -> None:
     world = two_slots(World.of(epochs=20, trials=4, end_wait_s=5.0))
     world.do(ev.StopAsked("stopped by me"))
     world.now = 6.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert world.end is not None and not world.processes
 
 
@@ -235,10 +237,10 @@ def test_a_trial_that_does_not_stop_is_killed() -> None:
     report = ev.TrialReported(process.number, process.lap, 1, 0.5, 1.0)
     assert world.do(report).answer.order is ev.Order.STOP
     world.now = 9.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert process in world.processes.values()
     world.now = 10.0
-    world.do(ev.TimePassed())
+    world.do(ev.ClockTicked())
     assert process not in world.processes.values()
 
 

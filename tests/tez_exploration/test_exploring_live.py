@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,6 @@ def test_an_exploration_ends_when_a_trial_reaches_the_target(
     assert not alive(pids(tmp_path))
 
 
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ("trial", "nursery", "slot", "manager"))
 @pytest.mark.parametrize("has_checkpoint", (True, False))
@@ -49,7 +48,14 @@ def test_with_one_slot_a_kill_changes_nothing(
     exploring_cluster: Configuration, write: Write, tmp_path: Path, who: str, has_checkpoint: bool
 ) -> None:
     script = write("curve.py", CURVE)
-    more = {"slots": 1, "trials": 5, "epochs": 9, "policy": "asha-promote", "seed": 5, "checkpoint": has_checkpoint}
+    more: dict[str, Any] = {
+        "slots": 1,
+        "trials": 5,
+        "epochs": 9,
+        "policy": "asha-promote",
+        "seed": 5,
+        "checkpoint": has_checkpoint,
+    }
     found = []
     for name, kill in (("calm", "-"), ("shaken", f"{who}:1:3")):
         (tmp_path / name).mkdir()

@@ -74,7 +74,11 @@ def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
 
 def check_terms(terms: Exploration) -> None:
     """Raises ValueError, with a line for the user, where an exploration would not begin with these."""
-    counts = {"epochs": (terms.epochs, EPOCHS_MAX), "slots": (terms.slots, _SLOTS_MAX), "trials": (terms.trials, _TRIALS_MAX)}
+    counts = {
+        "epochs": (terms.epochs, EPOCHS_MAX),
+        "slots": (terms.slots, _SLOTS_MAX),
+        "trials": (terms.trials, _TRIALS_MAX),
+    }
     for name, (number, most) in counts.items():
         if not 1 <= number <= most:
             raise ValueError(f"{name} {number}: give a number from 1 to {most}")
@@ -82,9 +86,9 @@ def check_terms(terms: Exploration) -> None:
         raise ValueError(f"boundary {terms.boundary}: give a number from 1")
     if not isfinite(terms.max_time_s) or terms.max_time_s < 0:
         raise ValueError(f"max-time {terms.max_time_s}: give seconds from 0")
-    for name, number in (("target", terms.target), ("kill", terms.kill)):
-        if number is not None and not isfinite(number):
-            raise ValueError(f"{name} {number}: give a finite number")
+    for name, value in (("target", terms.target), ("kill", terms.kill)):
+        if value is not None and not isfinite(value):
+            raise ValueError(f"{name} {value}: give a finite number")
     if not terms.metric:
         raise ValueError("no metric: name the one that reports have")
     metric_of(terms)
@@ -139,6 +143,7 @@ def begin(
     files = get_filesystem(path, conf)
     files.mkdirs(path, 0o700)
     own = ExplorationLog(files, path)
+    notes: Sequence[str]
     try:
         records, notes = own.read()
         own.repair(records)
@@ -167,9 +172,7 @@ def _header(terms: Exploration, started: float) -> dict[str, Any]:
     return {"do": "header", "terms": asdict(terms), "started": started}
 
 
-def _former(
-    conf: Configuration, folder: str, terms: Exploration
-) -> tuple[list[dict[str, Any]], Sequence[str]]:
+def _former(conf: Configuration, folder: str, terms: Exploration) -> tuple[list[dict[str, Any]], Sequence[str]]:
     """The records of a job that this one resumes, without its end; its pause takes no time."""
     path = f"{folder}/{LOG_FOLDER}"
     records, notes = ExplorationLog(get_filesystem(path, conf), path).read()

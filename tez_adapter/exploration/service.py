@@ -263,7 +263,8 @@ class ExplorationService:
         for number, _ in gone:
             await self._do(ev.CheckpointLost(number))
         if not fits:
-            self._note(f"a checkpoint of trial {run.number} is not kept: its {len(request.checkpoint)} bytes do not fit")
+            size = len(request.checkpoint)
+            self._note(f"a checkpoint of trial {run.number} is not kept: its {size} bytes do not fit")
             return pb.KeepCheckpointResponse(is_kept=False)
         try:
             size = await asyncio.wrap_future(
@@ -298,7 +299,7 @@ class ExplorationService:
     def tick(self) -> None:
         """Let time pass."""
         if self._begun is not None and self._begun.machine.over is None:
-            self._tasks.start(self._do(ev.TimePassed()))
+            self._tasks.start(self._do(ev.ClockTicked()))
 
     async def end(self) -> None:
         """Wait for what is being written."""

@@ -59,9 +59,7 @@ def run_trial(attempt: TaskAttempt, at: Workplace, number: int, lap: int) -> str
     return ""
 
 
-def _run_program(
-    attempt: TaskAttempt, at: Workplace, terms: Exploration, params: Any, number: int, epoch: int
-) -> None:
+def _run_program(attempt: TaskAttempt, at: Workplace, terms: Exploration, params: Any, number: int, epoch: int) -> None:
     spec = attempt.spec
     sys.path.insert(0, str(at.folder))
     for name in spec.py_files:

@@ -50,7 +50,7 @@ RUNNERS: Final[Mapping[JobKind, Runner]] = {
     JobKind.MAPREDUCE: Runner("tez_adapter.tasks.mapreduce:run", ("tez_adapter.tasks.raw", *_ANY)),
     JobKind.STREAMING: Runner("tez_adapter.streaming.task:run", _ANY),
     JobKind.TRAINING: Runner("tez_adapter.training.tasks:run", ("yaqd.ml", "yaqd.ml.arrays", *_ANY)),
-    JobKind.EXPLORATION: Runner("tez_adapter.exploration.slot:run", ("yaqd.ml", "tez_adapter.exploration.trial", *_ANY)),
+    JobKind.EXPLORATION: Runner("tez_adapter.exploration.slot:run", ("yaqd.ml", *_ANY)),
 }
 
 

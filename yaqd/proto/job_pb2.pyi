@@ -59,10 +59,12 @@ class TaskDescription(_message.Message):
         REDUCE: _ClassVar[TaskDescription.Kind]
         DRIVER: _ClassVar[TaskDescription.Kind]
         WORKER: _ClassVar[TaskDescription.Kind]
+        SLOT: _ClassVar[TaskDescription.Kind]
     MAP: TaskDescription.Kind
     REDUCE: TaskDescription.Kind
     DRIVER: TaskDescription.Kind
     WORKER: TaskDescription.Kind
+    SLOT: TaskDescription.Kind
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]

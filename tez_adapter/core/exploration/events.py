@@ -97,7 +97,7 @@ class StopAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class TimePassed:
+class ClockTicked:
     pass
 
 
@@ -111,7 +111,7 @@ Event = (
     | TrialStopped
     | TrialOver
     | StopAsked
-    | TimePassed
+    | ClockTicked
 )
 
 # ---- decisions

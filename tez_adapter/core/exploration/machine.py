@@ -58,7 +58,7 @@ class ExplorationMachine:
             ev.TrialStopped: self._on_stopped,
             ev.TrialOver: self._on_trial_over,
             ev.StopAsked: self._on_stop,
-            ev.TimePassed: self._on_time,
+            ev.ClockTicked: self._on_time,
         }
 
     def handle(self, event: ev.Event, now: float) -> ev.Outcome:
@@ -288,7 +288,7 @@ class ExplorationMachine:
         self.interrupted.clear()
         self.placing.clear()
 
-    def _on_time(self, _: ev.TimePassed) -> None:
+    def _on_time(self, _: ev.ClockTicked) -> None:
         for run in self.placing.live():
             if self._now >= run.deadline:
                 run.deadline = self._now + _KILL_AGAIN_S
@@ -304,9 +304,8 @@ class ExplorationMachine:
             for run in live:
                 self.placing.kill(run)
             self._finish(True, self.ending)
-        elif not self.ending and self._is_dry and not live and self.placing.is_empty and not self.interrupted:
-            if len(self.placing.slots):
-                self._finish(True, "all trials have ended" if not self._waits() else "no trial is worth another epoch")
+        elif self._is_dry and self.placing.is_idle and not (live or self.ending or self.interrupted):
+            self._finish(True, "no trial is worth another epoch" if self._waits() else "all trials have ended")
 
     def _waits(self) -> bool:
         return bool((self.trials.states == TrialState.PARKED).any())
@@ -370,5 +369,3 @@ def _report_record(
         "verdict": facts,
         "reached": reached,
     }
-
-

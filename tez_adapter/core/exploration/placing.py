@@ -30,9 +30,9 @@ class Placing:
         return list(self._live.values())
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no trial waits for a slot to be left."""
-        return all(slot.following is None for slot in self.slots)
+    def is_idle(self) -> bool:
+        """Whether there are slots, and no trial is to begin in one."""
+        return len(self.slots) > 0 and all(slot.following is None for slot in self.slots)
 
     # ---- in
 
