@@ -30,9 +30,7 @@ def propose(request: dict[str, Any]) -> dict[str, Any]:
     for params, value in request["trials"]:
         known = {name: _place(places[name], params[name]) if name in places else params[name] for name in distributions}
         state = optuna.trial.TrialState.RUNNING if value is None else optuna.trial.TrialState.COMPLETE
-        study.add_trial(
-            optuna.trial.create_trial(params=known, distributions=distributions, value=value, state=state)
-        )
+        study.add_trial(optuna.trial.create_trial(params=known, distributions=distributions, value=value, state=state))
     asked = study.ask(fixed_distributions=distributions).params
     return {name: places[name][value] if name in places else value for name, value in asked.items()}
 
@@ -54,7 +52,9 @@ def _distribution(distributions: Any, entry: dict[str, Any]) -> Any:
 
 
 def _place(values: list[Any], value: Any) -> int:
-    return next(at for at, each in enumerate(values) if each == value and isinstance(each, bool) == isinstance(value, bool))
+    return next(
+        at for at, each in enumerate(values) if each == value and isinstance(each, bool) == isinstance(value, bool)
+    )
 
 
 def main() -> None:

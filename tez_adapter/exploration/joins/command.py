@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tez_adapter.exploration.joins.begun import Begun, TrialError
-from yaqd.ml.reporting import report
+from yaqd.ml.reporting import report_metrics
 
 _NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)"
 _VALUE: Final = "value"
@@ -28,8 +28,8 @@ _GRACE_S: Final = 5.0
 def pattern_for(metric: str, pattern: str) -> re.Pattern[str]:
     """Return the pattern for a metric; "" stands for `NAME=NUMBER` and `NAME: NUMBER`. Raises ValueError.
 
-    The group `value`, or the first one, is the metric. The group `iteration` counts epochs. Other named groups are other
-    metrics.
+    The group `value`, or the first one, is the metric. The group `iteration` counts epochs. Other named groups are
+    other metrics.
     """
     if not pattern:
         return re.compile(rf"(?<![\w.-]){re.escape(metric)}\s*[=:]\s*(?P<value>{_NUMBER})", re.IGNORECASE)
@@ -118,7 +118,7 @@ class _Heard:
             if name not in (_VALUE, _ITERATION, self._metric) and (number := _number(text)) is not None
         }
         self.reports += 1
-        return report(self._done, **{**others, self._metric: value}).stop
+        return report_metrics(self._done, {**others, self._metric: value}).stop
 
 
 def _number(text: str | None) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tez_adapter.exploration.joins.begun import Begun, TrialError
-from yaqd.ml.reporting import report, short
+from yaqd.ml.reporting import report_metrics, short
 from yaqd.ml.space import FloatRange, IntRange, OneOf
 
 #: the exception of Optuna by which an objective says that it heeds `should_prune`
@@ -84,7 +84,7 @@ class ObjectiveTrial:
         if self._offset is None:
             self._offset = 1 - step if step < 1 else 0
         self.reports += 1
-        self._is_stopped = report(step + self._offset, **{self._begun.metric: value}).stop
+        self._is_stopped = report_metrics(step + self._offset, {self._begun.metric: value}).stop
 
     def should_prune(self) -> bool:
         """Return whether the trial is to end."""
@@ -129,4 +129,4 @@ def run_objective(objective: Callable[[Any], Any], begun: Begun) -> None:
         final = float(value)
     except (TypeError, ValueError):
         raise TrialError(f"the objective reported nothing and returned {short(value)}: return a number") from None
-    report(1, **{begun.metric: final})
+    report_metrics(1, {begun.metric: final})

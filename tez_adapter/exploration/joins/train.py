@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, Final
 
 from tez_adapter.exploration.joins.begun import Begun, TrialError
-from yaqd.ml.reporting import report, short
+from yaqd.ml.reporting import report_metrics, short
 
 #: Ray's name for the number of epochs that are done
 _ITERATION: Final = "training_iteration"
@@ -46,4 +46,4 @@ def _report(found: Mapping[str, Any], iteration: int, begun: Begun) -> bool:
         for name, value in found.items()
         if name == begun.metric or (isinstance(value, Real) and name not in _RESERVED)
     }
-    return report(iteration, **numbers).stop
+    return report_metrics(iteration, numbers).stop

@@ -11,6 +11,9 @@ _COMMANDS = {
     "resume": Lazy("yaqd.cli.ml.submit", "resume", "Go on with a job that has ended, from its last checkpoint."),
     "model": Lazy("yaqd.cli.ml.model", "model", "Fetch what a class was trained to."),
     "plot": Lazy("yaqd.cli.ml.plot", "plot", "Draw losses as PNG or SVG."),
+    "explore": Lazy("yaqd.cli.ml.explore.command", "explore", "Find good hyperparameters: many trials, few slots."),
+    "trials": Lazy("yaqd.cli.ml.explore.trials", "trials", "List an exploration's trials: curves, chances, reasons."),
+    "export": Lazy("yaqd.cli.ml.explore.trials", "export", "Write trials as JSON lines, for TensorBoard or Optuna."),
     "record": Lazy("yaqd.cli.ml.recording", "record", "Record curves for the simulator."),
 }
 
@@ -23,7 +26,7 @@ _HELP = """Train models: any program that reports its loss, or a class whose dat
       if report(iteration=i, loss=loss).stop:
           break
 
-On a cluster, cores go to the jobs whose loss will fall most.
+On a cluster, cores go to the jobs whose loss will fall most. `yaq ml explore` looks for good hyperparameters.
 """
 
 ml = LazyGroup("ml", lazy=_COMMANDS, help=_HELP)

@@ -35,7 +35,8 @@ def plot(
     normalized: bool,
     as_json: bool,
 ) -> None:
-    """Draw the losses of training jobs: applications, and files of `yaq ml local --curve` and `yaq ml record`.
+    """Draw the losses of training jobs: applications, and files of `yaq ml local --curve` and `yaq ml record`. An
+    exploration is drawn alone, with its trials' curves and where they are predicted to go.
 
     One curve alone goes on as the scheduler predicts it, with a band that has held 9 of 10 predictions; an application
     also shows its cores.
@@ -49,6 +50,12 @@ def plot(
 
     if output.suffix not in _FORMATS:
         raise CommandError(f"--output {output}: name a file that ends in .png or .svg")
+    if (
+        len(curves) == 1
+        and not Path(curves[0]).exists()
+        and _drew_exploration(conf, curves[0], output, as_json=as_json)
+    ):
+        return
     found = [drawn for text in curves for drawn in _read(conf, text, only)]
     if not 0 < len(found) <= _CURVES_MAX:
         raise CommandError(f"{len(found)} curves: choose from 1 to {_CURVES_MAX} with --only")
@@ -57,6 +64,28 @@ def plot(
         print_json({"output": str(output), "curves": [drawn.name for drawn in found]})
     else:
         click.echo(str(output))
+
+
+def _drew_exploration(conf: Configuration, text: str, output: Path, *, as_json: bool) -> bool:
+    """Draw an application if it is an exploration; tell whether it is."""
+    from yaqd.cli.ml.explore.look import is_exploration, looked_at, report_of
+
+    _refuse_file(text)
+    if not is_exploration(report_of(conf, text)):
+        return False
+    from yaqd.cli.ml.explore.plot import draw_exploration
+
+    many = draw_exploration(looked_at(conf, text), output)
+    if as_json:
+        print_json({"output": str(output), "curves": many})
+    else:
+        click.echo(str(output))
+    return True
+
+
+def _refuse_file(text: str) -> None:
+    if "." in text or "/" in text:
+        raise CommandError(f"{text}: no such file")
 
 
 def _read(conf: Configuration, text: str, only: Sequence[str]) -> "list[PlottedCurve]":
@@ -83,8 +112,7 @@ def _of_application(conf: Configuration, text: str) -> "PlottedCurve":
     from yaqd.cli.client import rm_client
     from yaqd.cli.ml.drawing import PlottedCurve
 
-    if "." in text or "/" in text:
-        raise CommandError(f"{text}: no such file")
+    _refuse_file(text)
     with rm_client(conf) as rm:
         report = rm.report(known_application(conf, text))
     watch = TrainingWatch(conf, report)

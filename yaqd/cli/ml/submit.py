@@ -152,8 +152,8 @@ def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
 @json_option
 @with_conf
 def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> None:
-    """End training jobs after the iteration that they are in. Each leaves a checkpoint, from which `yaq ml resume` goes
-    on. A program that does not heed it goes on; `yaq app kill` ends it.
+    """End training jobs after the iteration that they are in, and explorations. Each leaves what `yaq ml resume` goes
+    on from. A program that does not heed it goes on; `yaq app kill` ends it.
 
     \b
     Example:
@@ -161,12 +161,18 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     """
     from tez_adapter.client.follow import SubmittedJob
     from tez_adapter.client.training import stop_training
+    from yaqd.cli.ml.explore.look import is_exploration
 
     told = {}
     for text in applications:
         job = SubmittedJob(conf, known_application(conf, text))
         try:
-            told[str(job.application_id)] = stop_training(job)
+            if is_exploration(job.report()):
+                from tez_adapter.client.exploration import stop_exploration
+
+                told[str(job.application_id)] = stop_exploration(job)
+            else:
+                told[str(job.application_id)] = stop_training(job)
         finally:
             job.close()
     if as_json:
@@ -194,7 +200,7 @@ def resume(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Submit a training job of yours again that has ended; it goes on from its last checkpoint.
+    """Submit a training job or an exploration of yours again that has ended; it goes on from its last checkpoints.
 
     \b
     Example:
@@ -203,6 +209,7 @@ def resume(
     from tez_adapter.client.training import resume_training
     from yaqd.cli.applications.known import parse_application_id
     from yaqd.cli.client import rm_client
+    from yaqd.cli.ml.explore.look import was_exploration
     from yaqd.ipc.errors import ApplicationNotFound
 
     application_id = parse_application_id(application)
@@ -214,5 +221,12 @@ def resume(
                 raise CommandError(
                     f"{application_id} has not ended ({state.name}): end it first with `yaq ml stop {application_id}`"
                 )
-    job = resume_training(conf, user, application_id, queue=queue or conf.require("mapreduce.job.queuename"))
+    chosen = queue or conf.require("mapreduce.job.queuename")
+    if was_exploration(conf, user, application_id):
+        from tez_adapter.client.exploration import resume_exploration
+        from yaqd.cli.ml.explore.submit import follow_exploration
+
+        job = resume_exploration(conf, user, application_id, queue=chosen)
+        ctx.exit(follow_exploration(job, no_wait=no_wait, as_json=as_json, is_quiet=quiet))
+    job = resume_training(conf, user, application_id, queue=chosen)
     ctx.exit(_follow(job, no_wait=no_wait, as_json=as_json, quiet=quiet))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.applications.known import known_application
 from yaqd.cli.ended import EndedBySignal, clears_up
 from yaqd.cli.exits import CommandError
 from yaqd.cli.ml.charts import chart, spark
@@ -84,17 +83,22 @@ def _predicted(found: dict[str, Any]) -> dict[str, Any]:
 @clears_up
 @with_conf
 def watch(conf: Configuration, application: str | None, interval: float, once: bool, as_json: bool) -> None:
-    """Watch a training job's loss fall, or those of all that run. --json prints all points of the curves once.
+    """Watch a training job's loss fall, or those of all that run, or an exploration's trials. --json prints all
+    points of the curves once.
 
     \b
     Example:
       yaq ml watch application_1700000000000_0001
     """
     from tez_adapter.client.training_view import TrainingWatch
-    from yaqd.cli.client import rm_client
+    from yaqd.cli.ml.explore.look import is_exploration, report_of
 
-    with rm_client(conf) as rm:
-        reports = [rm.report(known_application(conf, application))] if application else _reports(conf, show_all=False)
+    reports = [report_of(conf, application)] if application else _reports(conf, show_all=False)
+    if application and is_exploration(reports[0]):
+        from yaqd.cli.ml.explore.watch import watch_exploration
+
+        watch_exploration(conf, reports[0], interval=interval, once=once, as_json=as_json)
+        return
     watches = [TrainingWatch(conf, report) for report in reports]
     try:
         if as_json:

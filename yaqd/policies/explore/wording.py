@@ -17,7 +17,7 @@ def worded(why: Why, value: float, bound: float, metric: Metric = Metric()) -> s
 
 
 def _chance(value: float) -> str:
-    return "?" if math.isnan(value) else f"{value:.3f}" if value >= 0.001 or value == 0.0 else f"{value:.1g}"
+    return "?" if not math.isfinite(value) else f"{value:.3f}" if value >= 0.001 or value == 0.0 else f"{value:.1g}"
 
 
 def _shown(value: float, metric: Metric) -> str:
@@ -64,6 +64,12 @@ def _at_cut(value: float, bound: float, metric: Metric, how: str) -> str:
     return f"{how} of its rung: {_shown(value, metric)}, cut-off {_shown(bound, metric)}"
 
 
+def _reached(value: float, bound: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return f": {value:.6g}" + (f", asked {bound:.6g}" if math.isfinite(bound) else "")
+
+
 def _worth(value: float, bound: float, metric: Metric, how: str) -> str:
     return f"its slot is worth {how}: {_rate(value)}, elsewhere {_rate(bound)}"
 
@@ -83,12 +89,16 @@ _WORDS: Final[Mapping[Why, _Worded]] = {
         f"far from the best: even with its slack {_shown(value, metric)}, the best has {_shown(bound, metric)}"
     ),
     Why.LIKELY: lambda value, bound, metric: f"may still get there: chance {_chance(value)} of {_chance(bound)} asked",
-    Why.UNLIKELY: lambda value, bound, metric: f"will hardly get there: chance {_chance(value)} of {_chance(bound)} asked",
+    Why.UNLIKELY: lambda value, bound, metric: (
+        f"will hardly get there: chance {_chance(value)} of {_chance(bound)} asked"
+    ),
     Why.PROMISING: _promising,
     Why.OPPORTUNISTIC: _opportunistic,
     Why.ABOVE_CUT: lambda value, bound, metric: _at_cut(value, bound, metric, "among the best"),
     Why.BELOW_CUT: lambda value, bound, metric: _at_cut(value, bound, metric, "not among the best"),
-    Why.AT_RUNG: lambda value, bound, metric: f"waits at epoch {_whole(value)} until the rung of {_whole(bound)} decides",
+    Why.AT_RUNG: lambda value, bound, metric: (
+        f"waits at epoch {_whole(value)} until the rung of {_whole(bound)} decides"
+    ),
     Why.ABOVE_MEDIAN: lambda value, bound, metric: (
         f"as good as the median of the others: {_shown(value, metric)}, median {_shown(bound, metric)}"
     ),
@@ -100,4 +110,9 @@ _WORDS: Final[Mapping[Why, _Worded]] = {
     Why.WORTH_MOST: lambda value, bound, metric: _worth(value, bound, metric, "most here"),
     Why.WORTH_LESS: lambda value, bound, metric: _worth(value, bound, metric, "more elsewhere"),
     Why.ROOM: lambda value, bound, metric: "nothing better waits",
+    Why.REACHED: lambda value, bound, metric: f"it reached the target{_reached(value, bound)}",
+    Why.FAILED: lambda value, bound, metric: f"its program failed after {_whole(value)} epochs",
+    Why.LEFT: lambda value, bound, metric: (
+        f"its program ended by itself after {_whole(value)} of {_whole(bound)} epochs"
+    ),
 }

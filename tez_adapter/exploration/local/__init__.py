@@ -1,0 +1,1 @@
+"""An exploration on this machine, without a cluster: the same policies, generators and joins."""

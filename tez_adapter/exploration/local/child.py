@@ -1,0 +1,80 @@
+"""The process of one trial of a local exploration: `python -m tez_adapter.exploration.local.child FD`."""
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tez_adapter.exploration.joins.begun import Begun, TrialError
+from tez_adapter.exploration.joins.run import run_joined
+from tez_adapter.exploration.joins.style import Joined
+from tez_adapter.exploration.local.wire import Wire
+from yaqd.ml.channel import Said
+from yaqd.ml.reporting import set_channel, usable_cores
+from yaqd.ml.trial import begin_trial
+
+#: what a checkpoint may have
+CHECKPOINT_MAX: Final = (1 << 32) - 1
+
+
+class LocalTrialChannel:
+    """Carries the reports of this trial. Each waits until the exploration has decided."""
+
+    def __init__(self, wire: Wire, checkpoint: bytes | None) -> None:
+        self._wire, self._checkpoint = wire, checkpoint
+
+    def report(
+        self,
+        iteration: int,
+        loss: float | None,
+        checkpoint: Callable[[], bytes] | None,
+        metrics: Mapping[str, float],
+    ) -> Said:
+        """Take one report; it does not return where the trial is suspended."""
+        numbers = dict(metrics) if loss is None else {"loss": loss, **metrics}
+        self._wire.send({"say": "report", "iteration": iteration, "metrics": numbers, "saves": checkpoint is not None})
+        answer, _ = self._wire.receive()
+        if answer["say"] == "suspend" and checkpoint is not None:
+            data = checkpoint()
+            if not isinstance(data, bytes | bytearray | memoryview):
+                raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+            self._wire.send({"say": "suspended"}, bytes(data))
+            _leave()
+        return Said(usable_cores(), stop=answer["say"] == "stop")
+
+    def last_checkpoint(self) -> bytes | None:
+        """Return what the trial was suspended with."""
+        return self._checkpoint
+
+
+def _leave() -> None:
+    """End this process at once: what a program catches must not keep a suspended trial alive."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def main(fd: int) -> None:
+    """Run the trial that the first frame tells of, and say how it ended."""
+    wire = Wire(socket.socket(fileno=fd), bytes_max=CHECKPOINT_MAX)
+    told, checkpoint = wire.receive()
+    begun = Begun(**told["begun"])
+    set_channel(LocalTrialChannel(wire, checkpoint if told["goes_on"] else None))
+    begin_trial(begun.number, begun.params, begun.epoch)
+    failure, detail = "", ""
+    try:
+        run_joined(Joined(**told["joined"]), told["arguments"], begun)
+    except TrialError as error:
+        failure, detail = str(error), error.detail
+    sys.stdout.flush()
+    if detail:
+        print(detail, file=sys.stderr, flush=True)
+    wire.send({"say": "ended", "failure": failure, "detail": detail})
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]))
+    except ConnectionError:
+        sys.exit(1)  # the exploration is over

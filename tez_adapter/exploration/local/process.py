@@ -1,0 +1,108 @@
+"""The process group of one trial of a local exploration: begun, stopped in place, taken up again, ended."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from tez_adapter.exploration.joins.begun import Begun
+from tez_adapter.exploration.joins.style import Joined
+from tez_adapter.exploration.local.child import CHECKPOINT_MAX
+from tez_adapter.exploration.local.wire import Wire
+
+_MODULE: Final = "tez_adapter.exploration.local.child"
+#: in the middle of a frame a trial may be silent for so long
+_FRAME_S: Final = 60.0
+
+
+class TrialProcess:
+    """A trial's process and what it started, in a group of their own."""
+
+    def __init__(
+        self,
+        joined: Joined,
+        arguments: tuple[str, ...],
+        begun: Begun,
+        checkpoint: bytes | None,
+        *,
+        log: Path,
+        threads: int,
+    ) -> None:
+        """Start it. `log`: gets what the program prints. `threads`: of BLAS and OpenMP. Raises OSError."""
+        self.number = begun.number
+        self.is_stopped = False
+        ours, theirs = socket.socketpair()
+        try:
+            with log.open("ab") as output:
+                self._child = subprocess.Popen(
+                    (sys.executable, "-m", _MODULE, str(theirs.fileno())),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(theirs.fileno(),),
+                    env=_environment(threads),
+                    start_new_session=True,
+                )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        ours.settimeout(_FRAME_S)
+        self.wire = Wire(ours, bytes_max=CHECKPOINT_MAX)
+        told: dict[str, Any] = {
+            "begun": asdict(begun),
+            "joined": asdict(joined),
+            "arguments": list(arguments),
+            "goes_on": checkpoint is not None,
+        }
+        with contextlib.suppress(OSError):  # it has ended already: the next receive says so
+            self.wire.send(told, checkpoint or b"")
+
+    def answer(self, say: str) -> None:
+        """Answer the report that it waits for."""
+        with contextlib.suppress(OSError):
+            self.wire.send({"say": say})
+
+    def stop(self) -> None:
+        """Stop the group in place; it keeps its memory and no processor."""
+        self._signal(signal.SIGSTOP)
+        self.is_stopped = True
+
+    def go_on(self) -> None:
+        """Take the group up again; it still waits for the answer to its report."""
+        self.is_stopped = False
+        self._signal(signal.SIGCONT)
+
+    def memory(self) -> int:
+        """Return the resident memory of the group, bytes."""
+        found = 0
+        with contextlib.suppress(psutil.Error):
+            own = psutil.Process(self._child.pid)
+            for each in (own, *own.children(recursive=True)):
+                with contextlib.suppress(psutil.Error):
+                    found += int(each.memory_info().rss)
+        return found
+
+    def end(self) -> int:
+        """End the group at once; return the exit status of the trial, as `subprocess` has it."""
+        # children of the program may have outlived it; until it is waited for, nobody else has its number
+        self._signal(signal.SIGKILL)
+        self.wire.close()
+        return self._child.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, number)
+
+
+def _environment(threads: int) -> dict[str, str]:
+    sized = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    return {**sized, **os.environ, "PYTHONUNBUFFERED": "1"}

@@ -1,0 +1,1 @@
+"""Explorations of hyperparameters in the terminal."""

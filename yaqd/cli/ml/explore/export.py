@@ -1,0 +1,100 @@
+"""Trials for other tools: JSON lines, TensorBoard, and a study of Optuna."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tez_adapter.exploration.view import ExplorationView, TrialView
+from yaqd.cli.exits import CommandError
+from yaqd.cli.ml.explore.table import as_json, rows
+from yaqd.policies.explore.facts import TrialState
+
+FORMATS: Final = ("jsonl", "tensorboard", "optuna")
+
+
+def write_lines(view: ExplorationView, path: Path) -> int:
+    """Write a JSON object for each trial, by number; return how many. The file is whole or not there at all."""
+    found = sorted(rows(view), key=lambda row: row.trial.number)
+    new = path.with_name(f".{path.name}.new")
+    new.write_text("".join(json.dumps(as_json(view, row)) + "\n" for row in found))
+    new.replace(path)
+    return len(found)
+
+
+def write_tensorboard(view: ExplorationView, folder: Path) -> int:
+    """Write a run for each trial that reported, with its values as hyperparameters; return how many."""
+    try:
+        from tensorboardX import SummaryWriter
+        from tensorboardX.summary import hparams
+    except ImportError:
+        raise CommandError("--format tensorboard needs tensorboardX: pip install 'yaqd[ml]'") from None
+    written = 0
+    for trial in _reported(view):
+        writer = SummaryWriter(str(folder / f"trial-{trial.number:04d}"))
+        try:
+            best = trial.best(view.metric)
+            measured = {view.metric_name: 0.0 if best is None else best}
+            for part in hparams(dict(trial.params), measured):
+                writer.file_writer.add_summary(part)
+            for epoch, value in enumerate(trial.values, 1):
+                if math.isfinite(value):
+                    writer.add_scalar(view.metric_name, value, epoch)
+        finally:
+            writer.close()
+        written += 1
+    return written
+
+
+def write_optuna(view: ExplorationView, path: Path) -> int:
+    """Write a study as an SQLite file that Optuna and its dashboard open; return how many trials it has."""
+    try:
+        import optuna
+    except ImportError:
+        raise CommandError("--format optuna needs optuna: pip install 'yaqd[ml]'") from None
+    if path.exists():
+        raise CommandError(f"--output {path}: it is there already; a study is not written over")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        storage=f"sqlite:///{path}",
+        study_name=view.name,
+        direction="minimize" if view.metric.is_better_low else "maximize",
+    )
+    trials = [_frozen(optuna, view, trial) for trial in _reported(view)]
+    study.add_trials(trials)
+    return len(trials)
+
+
+def _reported(view: ExplorationView) -> Iterator[TrialView]:
+    return (trial for trial in view.trials if trial.values)
+
+
+def _frozen(optuna: Any, view: ExplorationView, trial: TrialView) -> Any:
+    """Return a trial as Optuna has it: one that waits is pruned there, as it has no state for waiting."""
+    best = trial.best(view.metric)
+    is_complete = trial.state is TrialState.ENDED and best is not None and not trial.failure
+    state = optuna.trial.TrialState.COMPLETE if is_complete else optuna.trial.TrialState.PRUNED
+    if trial.failure:
+        state = optuna.trial.TrialState.FAIL
+    return optuna.trial.create_trial(
+        state=state,
+        value=best if is_complete else None,
+        params=dict(trial.params),
+        distributions={name: _distribution(optuna, view, name) for name in trial.params},
+        intermediate_values={epoch: value for epoch, value in enumerate(trial.values) if not math.isnan(value)},
+        user_attrs={"spent_s": trial.spent_s, "number": trial.number},
+    )
+
+
+def _distribution(optuna: Any, view: ExplorationView, name: str) -> Any:
+    """Return what a hyperparameter was drawn from, as far as the trials' own values say."""
+    values = [trial.params[name] for trial in view.trials if name in trial.params]
+    kinds = {type(value) for value in values}
+    if kinds == {float} or kinds == {int, float}:
+        return optuna.distributions.FloatDistribution(min(values), max(values))
+    if kinds == {int}:
+        return optuna.distributions.IntDistribution(min(values), max(values))
+    return optuna.distributions.CategoricalDistribution(
+        sorted(set(values), key=lambda value: (str(type(value)), value))
+    )

@@ -1,0 +1,78 @@
+"""`yaq ml explore` on a cluster: submitted, followed, and shown at its end."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yaqd.cli.ml.explore.asked import Asked
+from yaqd.config import Configuration
+
+if TYPE_CHECKING:
+    from tez_adapter.client.follow import SubmittedJob
+
+
+def submit(
+    conf: Configuration,
+    given: Asked,
+    *,
+    memory_mb: int | None,
+    files: Sequence[str],
+    py_files: Sequence[str],
+    environment: Mapping[str, str],
+    queue: str | None,
+    name: str | None,
+    no_wait: bool,
+    as_json: bool,
+    is_quiet: bool,
+) -> int:
+    """Submit an exploration and follow it; return the exit code."""
+    from tez_adapter.client.exploration import submit_exploration
+    from tez_adapter.client.submission import Attachments
+
+    job = submit_exploration(
+        conf,
+        given.script,
+        given.terms,
+        memory_mb=memory_mb,
+        attachments=Attachments(list(files), list(py_files)),
+        environment=environment,
+        queue=queue or conf.require("mapreduce.job.queuename"),
+        name=name,
+    )
+    return follow_exploration(job, no_wait=no_wait, as_json=as_json, is_quiet=is_quiet)
+
+
+def follow_exploration(job: "SubmittedJob", *, no_wait: bool, as_json: bool, is_quiet: bool) -> int:
+    """Show an exploration to its end, and what it has found."""
+    from yaqd.cli.applications.following import follow
+
+    reached = partial(_reached, job, as_json=as_json)
+    return follow(job, wait=not no_wait, as_json=as_json, is_quiet=is_quiet, reached=reached)
+
+
+def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
+    """Return what was found; nothing where it cannot be read."""
+    from tez_adapter.client.exploration import ExplorationWatch
+    from tez_adapter.client.rm_client import RmUnavailable
+    from yaqd.cli.ml.explore.table import params_text, summary
+
+    try:
+        watch = ExplorationWatch(job.conf, job.report())
+        try:
+            view = watch.look()
+        finally:
+            watch.close()
+    except RmUnavailable:
+        return {}
+    if view is None:
+        return {}
+    facts = summary(view)
+    if as_json:
+        return facts
+    best = view.best
+    fields: dict[str, object] = {"ended": view.ending}
+    if best is not None:
+        fields["best"] = f"{view.metric_name} {best.best(view.metric):.6g} of trial {best.number}"
+        fields["values"] = params_text(best.params)
+    fields["trials"] = f"yaq ml trials {job.application_id}"
+    return fields
