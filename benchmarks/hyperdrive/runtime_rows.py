@@ -1,7 +1,7 @@
 """What running trials costs: to suspend one, to change to the next in the same slot, and beside the trials' own work.
 
-All on a cluster of ours with two nodes. Trials take turns: the policy is POP with a boundary of one epoch and a target
-out of reach.
+All on a cluster of ours with two nodes. Promoting ASHA parks each trial after its first epoch and takes up the best of
+them again; the target is out of reach.
 
 - `suspend`: ms from the decision until a checkpoint of 360 KB is stored, mean; at most 50 (reported: 158).
 - `freeze`: ms from the decision until the process group of a program without checkpoints has stopped, mean; at most 10.
@@ -46,6 +46,7 @@ _PROGRAM: Final = """
 import json
 import os
 import sys
+import time
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def _run(conf: Configuration, folder: Path, row_id: str, options: Options) -> di
     if row_id == "overhead":
         return _overhead(conf, folder, max(2, round(5 * options.scale)))
     size = 0 if row_id == "freeze" else CHECKPOINT_BYTES
-    records = _explore(conf, folder, max(4, round(16 * options.scale)), 6, size, 0.02)
+    records = _explore(conf, folder, max(8, round(40 * options.scale)), 5, size, 0.02)
     if row_id == "switch":
         taken = _switches(records, folder)
         return {"value": statistics.median(taken), "p90": statistics.quantiles(taken, n=10)[-1], "times": len(taken)}
@@ -121,8 +122,7 @@ def _explore(
         slots=slots,
         trials=trials,
         epochs=epochs,
-        policy="pop",
-        boundary=1,
+        policy="asha-promote",
         arguments=(str(folder), str(size), str(burn_s)),
     )
     job = submit_exploration(conf.with_overrides(own), str(script), terms)
