@@ -48,9 +48,9 @@ def test_an_exploration_ends_when_a_trial_reaches_the_target(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ("trial", "nursery", "slot", "manager"))
-@pytest.mark.parametrize("has_checkpoint", (True, False))
+@pytest.mark.parametrize("when, has_checkpoint", (("epoch:1:3", True), ("epoch:1:3", False), ("suspend:1:1", True)))
 def test_with_one_slot_a_kill_changes_nothing(
-    exploring_cluster: Configuration, write: Write, tmp_path: Path, who: str, has_checkpoint: bool
+    exploring_cluster: Configuration, write: Write, tmp_path: Path, who: str, when: str, has_checkpoint: bool
 ) -> None:
     script = write("curve.py", CURVE)
     more: dict[str, Any] = {
@@ -62,14 +62,14 @@ def test_with_one_slot_a_kill_changes_nothing(
         "checkpoint": has_checkpoint,
     }
     found = []
-    for name, kill in (("calm", "-"), ("shaken", f"{who}:1:3")):
+    for name, kill in (("calm", "-"), ("shaken", f"{who}:{when}")):
         (tmp_path / name).mkdir()
         job = submit_exploration(exploring_cluster, script, terms_with(tmp_path / name, kill=kill, **more))
         result = finished(job)
         assert result.succeeded, result
         found.append(reports_of(records_of(exploring_cluster, job)))
         assert not alive(pids(tmp_path / name))
-    assert (tmp_path / f"shaken/{who}-1-3").exists()
+    assert (tmp_path / "shaken" / f"{who}:{when}".replace(":", "-")).exists()
     assert found[0] == found[1] and len(found[0]) > 10
 
 
