@@ -279,8 +279,8 @@ def test_a_slot_that_is_wanted_back_is_left_and_given_back(can_checkpoint: bool)
 
 
 def test_what_stands_stopped_in_a_slot_that_is_wanted_back_makes_a_checkpoint() -> None:
-    more = {"frozen_mb": 1000, "freezes_first": True}
-    world = two_slots(World.of("asha-promote", trials=6, epochs=9, **more), "h", "g")
+    world = World.of("asha-promote", trials=6, epochs=9, frozen_mb=1000, freezes_first=True)
+    two_slots(world, "h", "g")
     while not any(process.is_stopped and process.slot == "0.0" for process in world.processes.values()):
         for process in world.running():
             world.step(process)

@@ -175,12 +175,12 @@ class Placing:
         return following
 
     def is_closing(self, run: Run) -> bool:
-        """Whether a trial is to leave because its slot, or the one with its process, is wanted back."""
+        """Return whether a trial is to leave because its slot, or the one with its process, is wanted back."""
         slots = (self.slots.get(run.slot), self.slots.get(run.home))
         return run.can_checkpoint and any(slot is not None and slot.is_closing for slot in slots)
 
     def follows(self, run: Run) -> bool:
-        """Whether a slot is kept for a trial."""
+        """Return whether a slot is kept for a trial."""
         return any(slot.following is run for slot in self.slots)
 
     def released(self, wanted: int) -> list[Slot]:

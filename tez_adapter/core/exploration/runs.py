@@ -79,11 +79,8 @@ class Slot:
     @property
     def is_free(self) -> bool:
         """Whether a trial may be chosen for it."""
-        return (
-            not self.is_closing
-            and self.following is None
-            and (self.running is None or self.running.phase is TrialPhase.LEAVING)
-        )
+        is_left = self.running is None or self.running.phase is TrialPhase.LEAVING
+        return is_left and self.following is None and not self.is_closing
 
 
 class Slots:
