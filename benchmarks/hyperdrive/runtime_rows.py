@@ -1,7 +1,7 @@
 """What running trials costs: to suspend one, to change to the next in the same slot, and beside the trials' own work.
 
-All on a cluster of ours with two nodes. Trials take turns: the policy is POP with a boundary of one epoch and a target
-out of reach.
+All on a cluster of ours with two nodes. Promoting ASHA parks each trial after its first epoch and takes up the best of
+them again; the target is out of reach.
 
 - `suspend`: ms from the decision until a checkpoint of 360 KB is stored, mean; at most 50 (reported: 158).
 - `freeze`: ms from the decision until the process group of a program without checkpoints has stopped, mean; at most 10.
@@ -46,6 +46,7 @@ _PROGRAM: Final = """
 import json
 import os
 import sys
+import time
 
 import numpy as np
 
@@ -56,6 +57,7 @@ folder, size, burn_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 saved = last_checkpoint()
 done = int(saved[:8]) if saved else 0
 square = np.ones((100, 100))
+open(f"{folder}/cpu.{os.getpid()}", "w").write("0")
 with open(f"{folder}/begun", "a") as lines:
     print(json.dumps([trial.number, time.time()]), file=lines)
 for epoch in range(done + 1, 10_000):
@@ -83,12 +85,11 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
         tempfile.TemporaryDirectory(prefix="yaq-trials-") as folder,
         OurCluster(Path(folder) / "c", nodes=2, shape=shape) as cluster,
     ):
-        conf = Configuration.load(cluster.conf_dir)
         for row_id in wanted:
             found = []
             for number in range(options.runs):
                 (own := Path(folder) / f"{row_id}.{number}").mkdir()
-                found.append(_run(conf, own, row_id, options))
+                found.append(_run(cluster, own, row_id, options))
                 progress(f"{row_id}: run {number}: {found[-1]}")
             values = [one.pop("value") for one in found]
             rows.append(make_row(row_id, values, None, ROWS[row_id], higher_is_better=False))
@@ -96,11 +97,12 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     return rows, beside
 
 
-def _run(conf: Configuration, folder: Path, row_id: str, options: Options) -> dict[str, float]:
+def _run(cluster: OurCluster, folder: Path, row_id: str, options: Options) -> dict[str, float]:
+    conf = Configuration.load(cluster.conf_dir)
     if row_id == "overhead":
-        return _overhead(conf, folder, max(2, round(5 * options.scale)))
+        return _overhead(cluster, conf, folder, max(2, round(5 * options.scale)))
     size = 0 if row_id == "freeze" else CHECKPOINT_BYTES
-    records = _explore(conf, folder, max(4, round(16 * options.scale)), 6, size, 0.02)
+    records = _explore(conf, folder, max(8, round(40 * options.scale)), 5, size, 0.02)
     if row_id == "switch":
         taken = _switches(records, folder)
         return {"value": statistics.median(taken), "p90": statistics.quantiles(taken, n=10)[-1], "times": len(taken)}
@@ -121,8 +123,7 @@ def _explore(
         slots=slots,
         trials=trials,
         epochs=epochs,
-        policy="pop",
-        boundary=1,
+        policy="asha-promote",
         arguments=(str(folder), str(size), str(burn_s)),
     )
     job = submit_exploration(conf.with_overrides(own), str(script), terms)
@@ -164,9 +165,9 @@ def _switches(records: list[dict[str, Any]], folder: Path) -> list[float]:
     return taken
 
 
-def _overhead(conf: Configuration, folder: Path, epochs: int) -> dict[str, float]:
+def _overhead(cluster: OurCluster, conf: Configuration, folder: Path, epochs: int) -> dict[str, float]:
     """Return the processor time of all that runs trials, as percent of what the trials used."""
-    with _Watched(folder) as watched:
+    with _Watched(cluster, folder) as watched:
         _explore(conf, folder, 16, epochs, CHECKPOINT_BYTES, 1.0, slots=2)
     own_s = sum(float(path.read_text()) for path in folder.glob("cpu.*"))
     parts = watched.parts()
@@ -176,8 +177,8 @@ def _overhead(conf: Configuration, folder: Path, epochs: int) -> dict[str, float
 class _Watched:
     """Looks again and again at the processor time of the processes around the trials."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, cluster: OurCluster, folder: Path) -> None:
+        self._cluster, self._folder = str(cluster.directory), folder
         self._began: dict[tuple[int, float], float] = {}
         self._last: dict[tuple[int, float], tuple[str, float]] = {}
         self._done = threading.Event()
@@ -197,11 +198,10 @@ class _Watched:
             self._look()
 
     def _look(self, *, is_first: bool = False) -> None:
-        trials = {int(path.suffix[1:]) for path in self._folder.glob("cpu.*")}
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                kind = _kind(process)
-                if kind and process.pid not in trials:
+                kind = _kind(process, self._cluster)
+                if kind:
                     key, used = (process.pid, process.create_time()), process.cpu_times()
                     spent = used.user + used.system
                     self._last[key] = (kind, spent)
@@ -210,18 +210,23 @@ class _Watched:
 
     def parts(self) -> dict[str, float]:
         """Return seconds by what the processes are."""
+        trials = {int(path.suffix[1:]) for path in self._folder.glob("cpu.*")}
         found: dict[str, float] = {}
         for key, (kind, spent) in self._last.items():
+            if key[0] in trials:
+                continue
             found[f"{kind}, s"] = found.get(f"{kind}, s", 0.0) + spent - self._began.get(key, 0.0)
         return found
 
 
-def _kind(process: psutil.Process) -> str:
-    """Say what a process is, by its folder and command line; "" where it has nothing to do with trials."""
+def _kind(process: psutil.Process, cluster: str) -> str:
+    """Say what a process of the cluster is, by its folder, environment and command line; "" for others."""
     cwd = process.cwd()
-    if "/container_" in cwd:
+    if cluster in cwd and "/container_" in cwd:
         return "job manager" if "_000001" in cwd else "slots"
-    return "nodes" if "nm." in " ".join(process.cmdline()) or "nodemanager" in process.cmdline() else ""
+    if not process.environ().get("HADOOP_CONF_DIR", "").startswith(cluster):
+        return ""
+    return "" if " rm start " in " ".join(process.cmdline()) else "nodes"
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from tez_adapter.client.exploration import ExplorationWatch
 from tez_adapter.client.follow import JobResult, SubmittedJob
 from tez_adapter.exploration.store import read_records
-from tez_adapter.exploration.view import ExplorationView
+from tez_adapter.exploration.view import ExplorationView, TrialView
 from tez_adapter.jobspec import Exploration
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
@@ -19,7 +19,7 @@ level = { type = "float", low = 0.1, high = 0.9 }
 speed = { type = "float", low = 0.05, high = 1.0, log = true }
 """
 
-#: accuracy = level * (1 - exp(-speed * epoch)); KILL names what is killed once: WHO:NUMBER:EPOCH
+#: accuracy = level * (1 - exp(-speed * epoch)); KILL names what is killed once: WHO:WHEN:NUMBER:EPOCH
 CURVE = '''
 import math, os, signal, sys, time
 from yaqd.ml import last_checkpoint, report
@@ -40,8 +40,8 @@ def peers():
     ports = {c.raddr.port for c in psutil.Process().net_connections("tcp") if c.raddr}
     return {c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port in ports}
 
-def maybe_kill(epoch):
-    if not kill.endswith(f":{trial.number}:{epoch}") or not first(kill.replace(":", "-")):
+def maybe_kill(when, epoch):
+    if not kill.endswith(f":{when}:{trial.number}:{epoch}") or not first(kill.replace(":", "-")):
         return
     import psutil
     own = psutil.Process()
@@ -50,6 +50,10 @@ def maybe_kill(epoch):
         os.kill(pid, signal.SIGKILL)
     time.sleep(60)
 
+def made(epoch):
+    maybe_kill("suspend", epoch)
+    return str(epoch).encode()
+
 saved = last_checkpoint()
 done = int(saved) if saved else 0
 assert done == trial.epoch, (done, trial.epoch)
@@ -57,9 +61,9 @@ for epoch in range(done + 1, 10_000):
     time.sleep(pause)
     with open(f"{marks}/epochs", "a") as lines:
         print(trial.number, epoch, os.getpid(), file=lines)
-    maybe_kill(epoch)
+    maybe_kill("epoch", epoch)
     accuracy = trial.params["level"] * (1 - math.exp(-trial.params["speed"] * epoch))
-    make = (lambda: str(epoch).encode()) if has_checkpoint else None
+    make = (lambda: made(epoch)) if has_checkpoint else None
     if report(iteration=epoch, accuracy=accuracy, checkpoint=make).stop:
         break
 '''
@@ -77,6 +81,16 @@ def terms_with(
 def reached(params: Mapping[str, Any], epoch: int) -> float:
     """Return what CURVE reports."""
     return float(params["level"]) * (1 - exp(-float(params["speed"]) * epoch))
+
+
+def trials_of(job: SubmittedJob) -> tuple[TrialView, ...]:
+    """Return the trials of an exploration; none where nothing is known of it yet."""
+    watch = ExplorationWatch(job.conf, job.report())
+    try:
+        found = watch.look()
+        return () if found is None else found.trials
+    finally:
+        watch.close()
 
 
 def seen(job: SubmittedJob) -> ExplorationView:

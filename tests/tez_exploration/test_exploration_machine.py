@@ -248,3 +248,19 @@ def test_the_time_ends_it() -> None:
     world = two_slots(World.of(epochs=100, trials=40, max_time_s=20.0))
     world.run()
     assert world.end is not None and world.end.text == "the time is over: 20 s" and world.now < 25
+
+
+def test_slots_that_no_trial_needs_are_given_back() -> None:
+    world = two_slots(World.of("default", trials=3, epochs=6))
+    released: list[str] = []
+    carry_out = world.carry_out
+
+    def carried(decision: ev.Decision) -> None:
+        if isinstance(decision, ev.ReleaseSlot):
+            released.append(decision.slot)
+        carry_out(decision)
+
+    world.carry_out = carried  # type: ignore[method-assign, assignment]
+    world.run()
+    assert world.end is not None and len(released) == 1
+    assert len(world.machine.placing.slots) == 1

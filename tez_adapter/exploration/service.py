@@ -151,6 +151,8 @@ class ExplorationService:
                     self._slots.order(slot, pb.SlotOrder.THAW, number, lap)
                 case ev.KillTrial(slot, number, lap):
                     self._slots.order(slot, pb.SlotOrder.KILL, number, lap)
+                case ev.ReleaseSlot(slot):
+                    self._release(slot)
                 case ev.Propose(number):
                     self._tasks.start(self._propose(number))
                 case ev.TellGenerator(number, value, is_final):
@@ -291,6 +293,13 @@ class ExplorationService:
                 self._slots.remove(name)
                 if self._job.state is JobState.RUNNING:
                     self._tasks.start(self._do(ev.SlotGone(name)))
+
+    def _release(self, name: str) -> None:
+        for found, link in self._slots:
+            if found == name and self._begun is not None:
+                self._slots.remove(name)
+                self._dispatch(job_events.VertexLimited(link.attempt.vertex, self._begun.machine.slots_wanted))
+                self._dispatch(job_events.AttemptReturned(link.attempt))
 
     def _is_live(self, attempt: AttemptId) -> bool:
         record = self._job.attempt(attempt)

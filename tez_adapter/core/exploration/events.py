@@ -175,6 +175,13 @@ class KillTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleaseSlot:
+    """Give the slot's container back: there are more slots than trials that may still run."""
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
 class TellGenerator:
     """Tell the generator what a trial reached; `is_final`: it ends with that."""
 
@@ -198,7 +205,7 @@ class EndExploration:
     text: str
 
 
-Decision = Answer | Propose | BeginTrial | ThawTrial | KillTrial | TellGenerator | Say | EndExploration
+Decision = Answer | Propose | BeginTrial | ThawTrial | KillTrial | ReleaseSlot | TellGenerator | Say | EndExploration
 
 
 @dataclass(slots=True)

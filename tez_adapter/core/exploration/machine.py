@@ -293,8 +293,21 @@ class ExplorationMachine:
             if self._now >= run.deadline:
                 run.deadline = self._now + _KILL_AGAIN_S
                 self._decide(ev.KillTrial(run.home, run.number, run.lap))
+        self._release_slots()
         if not self.ending and self._now >= self.rules.terms.max_time_s:
             self._on_stop(ev.StopAsked(f"the time is over: {self.rules.terms.max_time_s:g} s"))
+
+    @property
+    def slots_wanted(self) -> int:
+        """Slots that are of use: no more than there are trials that have not ended."""
+        return min(self.rules.terms.slots, max(1, int((self.trials.states != TrialState.ENDED).sum())))
+
+    def _release_slots(self) -> None:
+        idle = [slot for slot in self.placing.slots if slot.is_free and slot.running is None]
+        for slot in idle[: max(0, len(self.placing.slots) - self.slots_wanted)]:
+            if not any(run.home == slot.name for run in self.placing.live()):
+                self.placing.slots.remove(slot.name)
+                self._decide(ev.ReleaseSlot(slot.name))
 
     def _end_if_done(self) -> None:
         if self.over is not None:

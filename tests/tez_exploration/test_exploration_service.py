@@ -1,0 +1,325 @@
+"""An exploration's service in its job manager, without a cluster: slots, trials, checkpoints, restarts, faults."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tez_adapter.tez_driver import SMALL
+from tests.tez_exploration.exploration_jobs import SPACE
+from tez_adapter.core import events as ev
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.states import JobState
+from tez_adapter.exploration.service import ExplorationService
+from tez_adapter.exploration.store import read_records
+from tez_adapter.jobspec import Exploration, JobKind, JobSpec
+from tez_adapter.kinds.exploration import ExplorationKind
+from tez_adapter.master.access import JobAccess
+from tez_adapter.master.ended import JobEnd
+from tez_adapter.protocol import ExplorationProtocol, JobClientProtocol
+from yaqd.config import Configuration
+from yaqd.ipc import Caller
+from yaqd.ipc.errors import Authorization
+from yaqd.proto import job_exploration_pb2 as pb
+from yaqd.proto import job_pb2
+from yaqd.proto.protocols import Method
+
+TASK = Caller("me", None, "TOKEN", b"", "", ("127.0.0.1", 1))
+OWNER = Caller("me", None, "SIMPLE", None, None, ("127.0.0.1", 1))
+OTHER = Caller("another", None, "SIMPLE", None, None, ("127.0.0.1", 1))
+TERMS = Exploration("accuracy", space=SPACE, epochs=4, slots=2, trials=6, policy="asha-promote")
+Order = pb.TrialReportResponse
+
+
+class World:
+    """A job manager around the service."""
+
+    def __init__(self, folder: Path, terms: Exploration = TERMS, job: int = 1, **conf: str) -> None:
+        self.conf = Configuration.load(None, overrides=conf)
+        name = f"job_1_{job:04d}"
+        self.folder = f"file://{folder}/me/.training/{name}"
+        staging = f"file://{folder}/me/.staging/{name}"
+        self.spec = JobSpec(name, "j", "me", JobKind.EXPLORATION, conf, staging, exploration=terms)
+        self.machine = JobMachine(ExplorationKind().plan(self.spec, self.conf, []))
+        self.handlers: dict[str, Callable[[Any, Caller], Any]] = {}
+        self.notes: list[str] = []
+        self.finish: ev.Finish | None = None
+        access = JobAccess(self.conf, "me", lambda user: ())
+        self.service = ExplorationService(
+            self.spec,
+            self.conf,
+            self.machine,
+            self,  # type: ignore[arg-type]
+            access,
+            dispatch=self.dispatch,
+            note=self.notes.append,
+        )
+        #: the last order by slot
+        self.heard: dict[tuple[int, int], int] = {}
+
+    def register(self, method: Method[Any, Any], handler: Callable[[Any, Caller], Any]) -> None:
+        self.handlers[method.name] = handler
+
+    def dispatch(self, event: ev.Event) -> list[ev.Decision]:
+        out = self.machine.handle(event, 0.0)
+        self.finish = next((one for one in out if isinstance(one, ev.Finish)), self.finish)
+        self.service.follow()
+        return out
+
+    async def call(self, method: Method[Any, Any], request: Any, caller: Caller = TASK) -> Any:
+        answer = self.handlers[method.name](request, caller)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def container(self, task: int) -> job_pb2.AttemptRef:
+        name = f"c{task}.{len(self.machine.vertices[0].tasks[task].attempts)}"
+        self.dispatch(ev.ContainerAllocated(name, f"h{task}:1", f"h{task}", SMALL, 10))
+        self.dispatch(ev.TaskRequested(name))
+        attempt = self.machine.containers[name].attempt
+        assert attempt is not None
+        return job_pb2.AttemptRef(vertex=0, index=attempt.id.task, number=attempt.id.number)
+
+    async def turn(self, slot: job_pb2.AttemptRef, wait_ms: int = 0) -> pb.SlotTurnResponse:
+        request = pb.SlotTurnRequest(
+            attempt=slot, host="h", heard=self.heard.get((slot.index, slot.number), 0), wait_ms=wait_ms
+        )
+        response: pb.SlotTurnResponse = await self.call(ExplorationProtocol.slotTurn, request)
+        for order in response.orders:
+            self.heard[slot.index, slot.number] = order.sequence
+        return response
+
+    async def next_trial(self, slot: job_pb2.AttemptRef) -> pb.TrialRef:
+        (order,) = (await self.turn(slot, 5000)).orders
+        assert order.action == pb.SlotOrder.BEGIN
+        return order.trial
+
+    async def begin(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef) -> pb.TrialBeginResponse:
+        begun: pb.TrialBeginResponse = await self.call(
+            ExplorationProtocol.begin, pb.TrialBeginRequest(attempt=slot, trial=trial)
+        )
+        return begun
+
+    async def report(
+        self, slot: job_pb2.AttemptRef, trial: pb.TrialRef, iteration: int, value: float | None, **more: Any
+    ) -> pb.TrialReportResponse:
+        request = pb.TrialReportRequest(
+            attempt=slot, trial=trial, iteration=iteration, value=value, can_checkpoint=True, **more
+        )
+        answer: pb.TrialReportResponse = await self.call(ExplorationProtocol.report, request)
+        return answer
+
+    async def keep(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef, iteration: int, data: bytes) -> bool:
+        request = pb.KeepCheckpointRequest(attempt=slot, trial=trial, iteration=iteration, checkpoint=data)
+        return bool((await self.call(ExplorationProtocol.keepCheckpoint, request)).is_kept)
+
+    async def over(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef) -> None:
+        ended = pb.TrialChangedRequest(attempt=slot, trial=trial, change=pb.TrialChangedRequest.ENDED)
+        await self.call(ExplorationProtocol.trialChanged, ended)
+
+    async def run_to_rung(self, slot: job_pb2.AttemptRef, value: float, data: bytes = b"state") -> pb.TrialRef:
+        """Run the next trial of a slot to its first rung, where it is suspended with a checkpoint."""
+        trial = await self.next_trial(slot)
+        begun = await self.begin(slot, trial)
+        assert not begun.HasField("checkpoint") and set(json.loads(begun.params)) == {"level", "speed"}
+        assert (await self.report(slot, trial, 1, value)).order == Order.SUSPEND
+        await self.keep(slot, trial, 1, data)
+        await self.over(slot, trial)
+        return trial
+
+    def checkpoints(self) -> list[Path]:
+        return list(Path(self.folder.removeprefix("file://"), "trials").iterdir())
+
+    async def status(self, version: int = 0) -> pb.ExplorationStatusResponse:
+        request = pb.ExplorationStatusRequest(version=version)
+        found: pb.ExplorationStatusResponse = await self.call(JobClientProtocol.getExplorationStatus, request, OWNER)
+        return found
+
+
+@pytest.fixture
+async def made(tmp_path: Path) -> AsyncIterator[Callable[..., World]]:
+    """Make worlds in one folder; end them."""
+    worlds: list[World] = []
+
+    def make(terms: Exploration = TERMS, job: int = 1, **conf: str) -> World:
+        worlds.append(World(tmp_path, terms, job, **conf))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        await world.service.end()
+
+
+async def test_whoever_has_no_token_is_refused(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    for method in (ExplorationProtocol.slotTurn, ExplorationProtocol.report, ExplorationProtocol.keepCheckpoint):
+        with pytest.raises(Authorization):
+            await world.call(method, method.request(attempt=slot), OWNER)
+    with pytest.raises(Authorization):
+        await world.call(JobClientProtocol.stopExploration, pb.StopExplorationRequest(), OTHER)
+
+
+async def test_a_slot_of_an_attempt_that_is_over_leaves(made: Callable[..., World]) -> None:
+    world = made()
+    gone = job_pb2.AttemptRef(vertex=0, index=0, number=7)
+    assert (await world.turn(gone)).leave
+
+
+async def test_a_report_is_on_storage_before_it_is_answered(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    await world.report(slot, trial, 1, 0.25, metrics=[pb.NamedNumber(name="loss", value=2.0)])
+    (report,) = [record for record in read_records(world.conf, world.folder) if record["do"] == "report"]
+    assert (report["number"], report["iteration"], report["value"]) == (trial.number, 1, 0.25)
+    assert report["metrics"] == {"loss": 2.0} and report["verdict"][0] == 2
+
+
+async def test_a_job_manager_that_starts_again_knows_all(made: Callable[..., World]) -> None:
+    first = made()
+    slot = first.container(0)
+    done = [await first.run_to_rung(slot, value, bytes([place])) for place, value in enumerate((0.1, 0.4, 0.2))]
+    last = await first.next_trial(slot)
+    await first.begin(slot, last)
+    before = await first.status()
+    again = made()
+    await asyncio.wait((again.service._loaded,))
+    after = await again.status()
+    for old, new in zip(before.trials, after.trials, strict=True):
+        assert (old.number, old.params, old.values, old.priority) == (new.number, new.params, new.values, new.priority)
+        assert (old.state, old.why, str(old.value), str(old.bound)) == (
+            new.state,
+            new.why,
+            str(new.value),
+            str(new.bound),
+        )
+    slot = again.container(0)
+    trial = await again.next_trial(slot)
+    assert trial.number == last.number and trial.lap == last.lap + 1
+    assert (await again.begin(slot, last)).leave, "a process of the lost attempt"
+    assert (await again.report(slot, last, 1, 0.9)).order == Order.LEAVE
+    assert (await again.report(slot, trial, 1, 0.3)).order == Order.SUSPEND
+    await again.over(slot, trial)
+    # the best of four goes on, from its checkpoint
+    promoted = await again.next_trial(slot)
+    begun = await again.begin(slot, promoted)
+    assert promoted.number == done[1].number
+    assert (begun.checkpoint, begun.checkpoint_iteration, begun.checkpoint_epoch) == (b"\x01", 1, 1)
+    assert (begun.epochs, begun.iteration) == (1, 1)
+
+
+async def test_a_damaged_checkpoint_is_said_and_its_trial_begins_anew(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, trials=4))
+    slot = world.container(0)
+    for value in (0.1, 0.4, 0.2, 0.3):
+        await world.run_to_rung(slot, value)
+    for path in world.checkpoints():
+        path.write_bytes(path.read_bytes()[:-1])
+    trial = await world.next_trial(slot)
+    begun = await world.begin(slot, trial)
+    assert not begun.HasField("checkpoint") and begun.checkpoint_epoch == 0 and begun.iteration == 1
+    assert "begins anew" in world.notes[-1] and "damaged" in world.notes[-1]
+
+
+async def test_checkpoints_keep_to_their_budget_and_the_least_promising_go(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, trials=6), **{"yaq.ml.explore.checkpoint.bytes-max": "2500"})
+    slot = world.container(0)
+    for value in (0.1, 0.4, 0.2):
+        await world.run_to_rung(slot, value, b"x" * 1000)
+    kept = {trial.number for trial in (await world.status()).trials if trial.HasField("checkpoint_iteration")}
+    assert len(kept) == len(world.checkpoints()) == 2 and 1 in kept
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    await world.report(slot, trial, 1, 0.05)
+    assert not await world.keep(slot, trial, 1, b"x" * 3000)
+    assert "do not fit" in world.notes[-1]
+
+
+async def test_checkpoints_of_another_iteration_are_nobodys(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    await world.report(slot, trial, 1, 0.2)
+    assert not await world.keep(slot, trial, 2, b"later")
+    assert not await world.keep(slot, pb.TrialRef(number=trial.number, lap=trial.lap - 1), 1, b"earlier lap")
+    assert await world.keep(slot, trial, 1, b"")
+
+
+async def test_a_slot_that_is_lost_gives_its_trial_to_another(made: Callable[..., World]) -> None:
+    world = made()
+    slots = [world.container(0), world.container(1)]
+    trials = [await world.next_trial(slot) for slot in slots]
+    world.dispatch(ev.ContainerCompleted("c0.0", -100, "lost", None))
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    assert (trial.number, trial.lap) == (trials[0].number, 2)
+    assert (await world.report(slots[0], trials[0], 1, 0.5)).order == Order.LEAVE
+
+
+async def test_the_target_ends_the_job_with_the_best_trial(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, target=0.6))
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    answer = await world.report(slot, trial, 1, 0.7)
+    assert answer.order == Order.STOP and answer.wants_checkpoint
+    assert await world.keep(slot, trial, 1, b"best")
+    await world.over(slot, trial)
+    assert world.finish is not None and world.finish.state is JobState.SUCCEEDED
+    said = world.service.said(JobEnd(JobState.SUCCEEDED, world.finish.diagnostics))
+    assert said.startswith(f"trial {trial.number} reached the target; best is trial {trial.number}: accuracy 0.7 in")
+    again = made(replace(TERMS, target=0.6))
+    await asyncio.wait((again.service._loaded,))
+    assert again.finish is not None and again.finish.diagnostics == world.finish.diagnostics
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    (
+        ({"space": "x = 1 = 2"}, "the exploration cannot begin"),
+        ({"policy": "no-such"}, "no-such"),
+        ({"generator": "magic"}, "magic"),
+        ({"resumes": "job_1_0077"}, "nothing to resume"),
+    ),
+)
+async def test_what_cannot_begin_fails_the_job(
+    made: Callable[..., World], changes: Mapping[str, str], said: str
+) -> None:
+    world = made(replace(TERMS, **changes))  # type: ignore[arg-type]
+    await asyncio.wait((world.service._loaded,))
+    assert world.finish is not None and world.finish.state is JobState.FAILED and said in world.finish.diagnostics
+
+
+async def test_a_job_that_resumes_another_with_other_terms_fails(made: Callable[..., World]) -> None:
+    first = made()
+    await first.run_to_rung(first.container(0), 0.3)
+    other = made(replace(TERMS, resumes="job_1_0001", epochs=9), 2)
+    await asyncio.wait((other.service._loaded,))
+    assert other.finish is not None and "another epochs" in other.finish.diagnostics
+    same = made(replace(TERMS, resumes="job_1_0001", target=0.9), 3)
+    trials = {trial.number: list(trial.values) for trial in (await after_load(same)).trials}
+    assert trials[0] == [0.3]
+
+
+async def after_load(world: World) -> pb.ExplorationStatusResponse:
+    await asyncio.wait((world.service._loaded,))
+    return await world.status()
+
+
+async def test_a_status_tells_what_has_changed(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    await world.run_to_rung(slot, 0.3)
+    first = await world.status()
+    assert json.loads(first.terms)["metric"] == "accuracy"
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    await world.report(slot, trial, 1, 0.2)
+    second = await world.status(first.version)
+    # the next one for the slot is chosen already
+    assert {found.number for found in second.trials} == {trial.number, trial.number + 1} and not second.terms
