@@ -112,7 +112,12 @@ def test_a_table_is_shown_at_the_end(script: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_misses_its_target_fails(script: Path) -> None:
-    words = ("--local", *space(script), "--target", 1.0, "--epochs", 5, "--trials", 3, "--quiet")
-    result = run(script, *words)
+def test_one_that_misses_its_target_has_ended_and_one_without_reports_has_failed(script: Path) -> None:
+    words = ("--local", *space(script), "--target", 1.0, "--epochs", 5, "--trials", 3)
+    result = run(script, *words, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["winner"], found["ending"]) == (0, None, "no trial is left")
+    script.write_text("raise ValueError('no data')\n")
+    result = run(script, *words, "--quiet")
     assert (result.exit_code, result.stdout) == (FAILED, "")
+    assert "trial 0 failed" in result.stderr and "failed: ValueError: no data" in result.stderr

@@ -82,7 +82,7 @@ def asked(
         configurations=lines,
         style=joined.style,
         arguments=words,
-        max_time_s=_seconds(max_time),
+        max_time_s=0.0 if max_time is None else seconds(max_time),
         limits=tuple((limit.name, limit.relation, limit.bound) for limit in map(_limit, limits)),
         **options,
     )
@@ -178,9 +178,8 @@ def _text(option: str, path: Path | None) -> str:
         raise CommandError(f"{option} {path}: {error.strerror or error}") from None
 
 
-def _seconds(text: str | None) -> float:
-    if text is None:
-        return 0.0
+def seconds(text: str) -> float:
+    """Return what --max-time says. CommandError: it is no duration, or none above 0."""
     try:
         found = parse_duration_ms(text, "s") / 1000
     except ValueError as error:
