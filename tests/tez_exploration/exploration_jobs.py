@@ -1,5 +1,6 @@
 """Explorations for the tests: a program whose curves are known, and what came of a job."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from math import exp
@@ -124,6 +125,11 @@ def records_of(conf: Configuration, job: SubmittedJob) -> list[dict[str, Any]]:
 def reports_of(records: list[dict[str, Any]]) -> list[tuple[int, int, float]]:
     """Return trial, iteration and metric of each report, in order."""
     return [(r["number"], r["iteration"], r["value"]) for r in records if r["do"] == "report"]
+
+
+def kinds(records: list[dict[str, Any]]) -> Counter[str]:
+    """Count the records by what they say."""
+    return Counter(str(record["do"]) for record in records)
 
 
 def pids(marks: Path) -> list[int]:

@@ -56,6 +56,7 @@ class World:
     checkpoints: dict[int, int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
     end: ev.EndExploration | None = None
     events: list[ev.Event] = field(default_factory=list)
 
@@ -90,6 +91,8 @@ class World:
                 self.follow(process, self.machine.woken(number, lap))
             case ev.KillTrial(_, number, lap):
                 self.kill(number, lap, told=True)
+            case ev.ReleaseSlot(slot):
+                self.released.append(slot)
             case ev.Say(line):
                 self.lines.append(line)
             case ev.EndExploration():

@@ -252,15 +252,39 @@ def test_the_time_ends_it() -> None:
 
 def test_slots_that_no_trial_needs_are_given_back() -> None:
     world = two_slots(World.of("default", trials=3, epochs=6))
-    released: list[str] = []
-    carry_out = world.carry_out
-
-    def carried(decision: ev.Decision) -> None:
-        if isinstance(decision, ev.ReleaseSlot):
-            released.append(decision.slot)
-        carry_out(decision)
-
-    world.carry_out = carried  # type: ignore[method-assign, assignment]
     world.run()
-    assert world.end is not None and len(released) == 1
+    assert world.end is not None and len(world.released) == 1
     assert len(world.machine.placing.slots) == 1
+
+
+@pytest.mark.parametrize("can_checkpoint", (True, False))
+def test_a_slot_that_is_wanted_back_is_left_and_given_back(can_checkpoint: bool) -> None:
+    world = two_slots(World.of("default", trials=4, epochs=9, can_checkpoint=can_checkpoint))
+    for process in world.running():
+        world.step(process)
+    moved = next(process for process in world.running() if process.slot == "0.0")
+    world.do(ev.SlotClosing("0.0"))
+    world.do(ev.SlotClosing("0.0"))
+    world.step(moved)
+    world.do(ev.ClockTicked())
+    if not can_checkpoint:
+        assert moved in world.running() and not world.released
+        world.lose_slot("0.0")
+    else:
+        assert moved not in world.running() and world.released == ["0.0"]
+    world.run()
+    assert len(set(world.reports())) == len(world.reports()) == 36
+    begun = [r["slot"] for r in world.records if r["do"] == "begin" and r["number"] == moved.number]
+    assert begun == ["0.0", "1.0"]
+
+
+def test_what_stands_stopped_in_a_slot_that_is_wanted_back_makes_a_checkpoint() -> None:
+    world = World.of("asha-promote", trials=6, epochs=9, frozen_mb=1000, freezes_first=True)
+    two_slots(world, "h", "g")
+    while not any(process.is_stopped and process.slot == "0.0" for process in world.processes.values()):
+        for process in world.running():
+            world.step(process)
+    stopped = [process.number for process in world.processes.values() if process.is_stopped and process.slot == "0.0"]
+    world.do(ev.SlotClosing("0.0"))
+    assert set(stopped) <= world.checkpoints.keys()
+    assert not [process for process in world.processes.values() if process.is_stopped and process.slot == "0.0"]

@@ -1,7 +1,6 @@
 """Explorations on a real cluster."""
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from tests.tez_exploration.exploration_jobs import (
     CURVE,
     alive,
     finished,
+    kinds,
     pids,
     reached,
     records_of,
@@ -71,10 +71,6 @@ def test_with_one_slot_a_kill_changes_nothing(
         assert not alive(pids(tmp_path / name))
     assert (tmp_path / "shaken" / f"{who}:{when}".replace(":", "-")).exists()
     assert found[0] == found[1] and len(found[0]) > 10
-
-
-def kinds(records: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(str(record["do"]) for record in records)
 
 
 @pytest.mark.slow

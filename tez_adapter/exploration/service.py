@@ -38,8 +38,8 @@ from yaqd.config import Configuration
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import IllegalArgument
 from yaqd.ipc.tasks import TaskSet
+from yaqd.proto import convert, job_pb2
 from yaqd.proto import job_exploration_pb2 as pb
-from yaqd.proto import job_pb2
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import Method
 from yaqd.storage import StorageError
@@ -47,6 +47,7 @@ from yaqd.storage import StorageError
 log = logging.getLogger(__name__)
 
 _ERROR_CHARS_MAX: Final = 4000
+_PROGRESS_STEP: Final = 0.005
 _ORDERS: Final = {
     ev.Order.CONTINUE: pb.TrialReportResponse.CONTINUE,
     ev.Order.SUSPEND: pb.TrialReportResponse.SUSPEND,
@@ -80,6 +81,8 @@ class ExplorationService:
         self._slots = SlotLinks()
         self._tasks = TaskSet()
         self._stopped_by = ""
+        #: that the job was told last
+        self._progress = -1.0
         self._begun: Beginning | None = None
         self._loaded = asyncio.get_running_loop().create_task(self._load())
         for method, handler in self._of_tasks():
@@ -284,7 +287,13 @@ class ExplorationService:
         """Take no notice: an exploration asks for containers alone."""
 
     def hear(self, response: service.AllocateResponse) -> None:
-        """Take no notice."""
+        """Have trials leave slots whose containers the ResourceManager wants back."""
+        asked = response.preempt
+        for wanted in (*asked.contract.container, *asked.strictContract.container):
+            container = self._job.containers.get(str(convert.container_id(wanted.id)))
+            name = "" if container is None or container.attempt is None else _slot_name(container.attempt.id)
+            if name in self._slots:
+                self._tasks.start(self._do(ev.SlotClosing(name)))
 
     def follow(self) -> None:
         """Slots whose attempts are over are lost."""
@@ -309,6 +318,10 @@ class ExplorationService:
         """Let time pass."""
         if self._begun is not None and self._begun.machine.over is None:
             self._tasks.start(self._do(ev.ClockTicked()))
+            progress = self._begun.machine.progress
+            if abs(progress - self._progress) >= _PROGRESS_STEP:
+                self._progress = progress
+                self._dispatch(job_events.ProgressTold(progress))
 
     async def end(self) -> None:
         """Wait for what is being written."""

@@ -29,6 +29,13 @@ class SlotGone:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotClosing:
+    """The ResourceManager wants its container back: what runs there is to be moved while there is time."""
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParamsCame:
     """The generator answered; None: it has no more."""
 
@@ -104,6 +111,7 @@ class ClockTicked:
 Event = (
     SlotCame
     | SlotGone
+    | SlotClosing
     | ParamsCame
     | TrialReported
     | CheckpointKept
