@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -24,6 +25,8 @@ from yaqd.policies.explore.guide import ForestGuide
 
 #: rows of the table at the end
 _SHOWN = 15
+#: between lines of progress
+_EVERY_S = 1.0
 
 
 def explore_here(
@@ -52,7 +55,7 @@ def explore_here(
             Path(folder),
             guide=_guide(given, generator),
             name=name,
-            heard=_silent if is_quiet or as_json else partial(_progress, given),
+            heard=_silent if is_quiet or as_json else partial(_progress, given, [-_EVERY_S]),
             note=note,
         )
         view = exploration.run()
@@ -82,14 +85,13 @@ def _guide(given: Asked, generator: Generator) -> ForestGuide | None:
     return ForestGuide(space.encode_all(proposed), terms.seed)
 
 
-def _progress(given: Asked, trial: LocalTrial) -> None:
-    """Write a line of a report."""
-    if trial.process is None:
-        return  # it has ended
-    epochs = len(trial.values)
-    value = f"{given.terms.metric} {trial.values[-1]:.6g}" if trial.values else "nothing reported"
-    new = f"  {params_text(trial.params or {})}" if epochs == 1 else ""
-    click.echo(f"trial {trial.number}  epoch {epochs}  {value}{new}", err=True)
+def _progress(given: Asked, said_at: list[float], trial: LocalTrial) -> None:
+    """Write a line of a report, at most one a second."""
+    if trial.process is None or time.monotonic() - said_at[0] < _EVERY_S:
+        return
+    said_at[0] = time.monotonic()
+    value = f"{given.terms.metric} {trial.values[-1]:.6g}"
+    click.echo(f"trial {trial.number}  epoch {len(trial.values)}  {value}  {params_text(trial.params or {})}", err=True)
 
 
 def _silent(trial: LocalTrial) -> None:
