@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 from tests.tez_exploration import exploration_programs as programs
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT, FAILED
+from yaqd.cli.ml.explore.asked import asked
+from yaqd.ml.space import Space
 
 
 @pytest.fixture
@@ -43,6 +45,7 @@ def space(script: Path) -> tuple[str, Path]:
         (("SPACE", "--lower", 0, "--upper", 1, "--target", 2), "--target 2 is not between --lower and --upper"),
         (("SPACE", "--target", 0.5, "--kill", 0.6), "--kill 0.6 is no worse than --target 0.5"),
         (("SPACE", "--target", 0.5, "--solved", "last >= 0.5"), "--solved and --target"),
+        (("SPACE", "--solved", "mean(3) >= 200"), "say with --lower and --upper"),
         (("SPACE", "--solved", "most(3) > 1"), "write it as 'mean(100) >= 200'"),
         (("SPACE", "--limit", "memory < 3"), "--limit: limit 'memory < 3': write it as"),
         (("SPACE", "--max-time", "soon"), "--max-time soon: not a duration"),
@@ -67,6 +70,24 @@ def test_what_makes_no_sense_is_refused_in_a_line(script: Path, words: tuple[obj
     result = run(script, "--local", *filled)
     assert (result.exit_code, result.stdout) == (BAD_INPUT, ""), result.output
     assert said in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def test_an_objective_needs_no_space(script: Path) -> None:
+    script.write_text(programs.OBJECTIVE)
+    given = asked(
+        str(script),
+        (),
+        space=None,
+        configurations=None,
+        is_command=False,
+        style=None,
+        max_time="90m",
+        limits=("memory <= 3",),
+        metric="accuracy",
+        pattern="",
+    )
+    assert given.space == Space.parse(programs.SPACE) and given.terms.space
+    assert (given.terms.max_time_s, given.terms.limits) == (5400.0, (("memory", "<=", 3.0),))
 
 
 def test_a_metric_must_be_a_name(script: Path) -> None:
