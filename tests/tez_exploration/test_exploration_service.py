@@ -24,8 +24,10 @@ from tez_adapter.protocol import ExplorationProtocol, JobClientProtocol
 from yaqd.config import Configuration
 from yaqd.ipc import Caller
 from yaqd.ipc.errors import Authorization
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId
+from yaqd.proto import convert, job_pb2
 from yaqd.proto import job_exploration_pb2 as pb
-from yaqd.proto import job_pb2
+from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import Method
 
 TASK = Caller("me", None, "TOKEN", b"", "", ("127.0.0.1", 1))
@@ -33,6 +35,10 @@ OWNER = Caller("me", None, "SIMPLE", None, None, ("127.0.0.1", 1))
 OTHER = Caller("another", None, "SIMPLE", None, None, ("127.0.0.1", 1))
 TERMS = Exploration("accuracy", space=SPACE, epochs=4, slots=2, trials=6, policy="asha-promote")
 Order = pb.TrialReportResponse
+
+
+def container_id(task: int, number: int) -> ContainerId:
+    return ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 100 * task + number + 2)
 
 
 class World:
@@ -48,6 +54,7 @@ class World:
         self.handlers: dict[str, Callable[[Any, Caller], Any]] = {}
         self.notes: list[str] = []
         self.finish: ev.Finish | None = None
+        self.finished = asyncio.Event()
         access = JobAccess(self.conf, "me", lambda user: ())
         self.service = ExplorationService(
             self.spec,
@@ -67,6 +74,8 @@ class World:
     def dispatch(self, event: ev.Event) -> list[ev.Decision]:
         out = self.machine.handle(event, 0.0)
         self.finish = next((one for one in out if isinstance(one, ev.Finish)), self.finish)
+        if self.finish is not None:
+            self.finished.set()
         self.service.follow()
         return out
 
@@ -75,7 +84,7 @@ class World:
         return await answer if isinstance(answer, Awaitable) else answer
 
     def container(self, task: int) -> job_pb2.AttemptRef:
-        name = f"c{task}.{len(self.machine.vertices[0].tasks[task].attempts)}"
+        name = str(container_id(task, len(self.machine.vertices[0].tasks[task].attempts)))
         self.dispatch(ev.ContainerAllocated(name, f"h{task}:1", f"h{task}", SMALL, 10))
         self.dispatch(ev.TaskRequested(name))
         attempt = self.machine.containers[name].attempt
@@ -254,7 +263,7 @@ async def test_a_slot_that_is_lost_gives_its_trial_to_another(made: Callable[...
     world = made()
     slots = [world.container(0), world.container(1)]
     trials = [await world.next_trial(slot) for slot in slots]
-    world.dispatch(ev.ContainerCompleted("c0.0", -100, "lost", None))
+    world.dispatch(ev.ContainerCompleted(str(container_id(0, 0)), -100, "lost", None))
     slot = world.container(0)
     trial = await world.next_trial(slot)
     assert (trial.number, trial.lap) == (trials[0].number, 2)
@@ -323,3 +332,74 @@ async def test_a_status_tells_what_has_changed(made: Callable[..., World]) -> No
     second = await world.status(first.version)
     # the next one for the slot is chosen already
     assert {found.number for found in second.trials} == {trial.number, trial.number + 1} and not second.terms
+
+
+async def test_another_attempt_tells_a_client_all(made: Callable[..., World]) -> None:
+    first = made()
+    await first.run_to_rung(first.container(0), 0.3)
+    seen = await first.status()
+    again = made()
+    again.service._versions_from += 1 << 24  # as a second later
+    told = await after_load(again)
+    told = await again.status(seen.version)
+    assert {trial.number for trial in told.trials} == {0, 1} and told.terms
+    assert not (await again.status(told.version)).trials
+
+
+class Broken:
+    """A generator that fails after its first trials."""
+
+    size = None
+    is_adaptive = True
+
+    def propose(self, number: int) -> dict[str, float]:
+        if number > 1:
+            raise ZeroDivisionError("no such luck")
+        return {"level": 0.5, "speed": 0.5}
+
+    def told(self, number: int, params: Any, value: float, is_final: bool) -> None:
+        raise ValueError("not interested")
+
+    def close(self) -> None:
+        pass
+
+
+async def test_a_generator_that_raises_ends_the_pool_and_is_said(
+    made: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tez_adapter.exploration.beginnings.make_generator", lambda *given, **more: Broken())
+    world = made(replace(TERMS, policy="default", epochs=1))
+    slot = world.container(0)
+    for value in (0.1, 0.2):
+        trial = await world.next_trial(slot)
+        await world.begin(slot, trial)
+        assert (await world.report(slot, trial, 1, value)).order == Order.STOP
+        await world.over(slot, trial)
+    await asyncio.wait_for(world.finished.wait(), 20)
+    assert world.finish is not None and world.finish.state is JobState.SUCCEEDED
+    assert "the generator fails, so trials after 2 are left out: no such luck" in world.notes[0]
+
+
+async def test_a_container_that_is_wanted_back_is_left_with_a_checkpoint(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, policy="default"))
+    slots = [world.container(0), world.container(1)]
+    trials = [await world.next_trial(slot) for slot in slots]
+    for slot, trial in zip(slots, trials, strict=True):
+        await world.begin(slot, trial)
+    response = service.AllocateResponse()
+    convert.put_container_id(response.preempt.contract.container.add().id, container_id(0, 0))
+    world.service.hear(response)
+    await asyncio.sleep(0)
+    assert (await world.report(slots[1], trials[1], 1, 0.2)).order == Order.CONTINUE
+    assert (await world.report(slots[0], trials[0], 1, 0.2)).order == Order.SUSPEND
+    assert await world.keep(slots[0], trials[0], 1, b"one")
+    await world.over(slots[0], trials[0])
+    world.service.tick()
+    assert (await world.turn(slots[0], 5000)).leave
+    # the other slot is free again after three more epochs
+    for iteration in (2, 3, 4):
+        await world.report(slots[1], trials[1], iteration, 0.3)
+    await world.over(slots[1], trials[1])
+    moved = await world.next_trial(slots[1])
+    begun = await world.begin(slots[1], moved)
+    assert moved.number == trials[0].number and begun.checkpoint == b"one"

@@ -48,6 +48,8 @@ log = logging.getLogger(__name__)
 
 _ERROR_CHARS_MAX: Final = 4000
 _PROGRESS_STEP: Final = 0.005
+#: changes within a second are fewer
+_VERSION_BITS: Final = 24
 _ORDERS: Final = {
     ev.Order.CONTINUE: pb.TrialReportResponse.CONTINUE,
     ev.Order.SUSPEND: pb.TrialReportResponse.SUSPEND,
@@ -81,6 +83,8 @@ class ExplorationService:
         self._slots = SlotLinks()
         self._tasks = TaskSet()
         self._stopped_by = ""
+        #: what clients count changes by: later than all that an earlier attempt told
+        self._versions_from = int(time.time()) << _VERSION_BITS
         #: that the job was told last
         self._progress = -1.0
         self._begun: Beginning | None = None
@@ -247,7 +251,7 @@ class ExplorationService:
                 trial.lap,
                 request.iteration,
                 request.value if request.HasField("value") else float("nan"),
-                max(0, request.took_us) / 1e6,
+                max(1, request.took_us) / 1e6,
                 {metric.name: metric.value for metric in request.metrics},
                 request.can_checkpoint,
                 request.memory_mb,
@@ -348,9 +352,10 @@ class ExplorationService:
         self._access.check_view(caller)
         if self._begun is None:
             return pb.ExplorationStatusResponse(name=self._spec.name)
-        response = status_of(self._begun.machine, request.version, self._slot_index)
+        response = status_of(self._begun.machine, max(0, request.version - self._versions_from), self._slot_index)
+        response.version += self._versions_from
         response.name, response.now_s, response.slots = self._spec.name, self._now(), len(self._slots)
-        if not request.version:
+        if request.version < self._versions_from:
             response.terms = json.dumps(asdict(self._terms))
         return response
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tez_adapter.background import in_background
+from tez_adapter.background import BackgroundThread
 from tez_adapter.exploration.log import ExplorationLog, Record
 from yaqd.config import Configuration
 from yaqd.ipc.tasks import TaskSet
@@ -35,6 +35,7 @@ class Commits:
         self._tasks = TaskSet()
         self._problem = ""
         self._is_ended = False
+        self._thread = BackgroundThread()
 
     def append(self, records: Sequence[Record]) -> "asyncio.Future[None]":
         """Return what is done when the records are on storage, and all before them."""
@@ -58,7 +59,7 @@ class Commits:
         """Write until it is there; return False where the job ends before that."""
         while True:
             try:
-                await asyncio.wrap_future(in_background(lambda: self._log.append(batch)))
+                await asyncio.wrap_future(self._thread.do(lambda: self._log.append(batch)))
             except StorageError as error:
                 if str(error) != self._problem:
                     self._problem = str(error)
@@ -75,6 +76,7 @@ class Commits:
         """Wait for what goes on; what cannot be written is given up."""
         self._is_ended = True
         await self._tasks.wait()
+        self._thread.close()
 
 
 class TrialCheckpoints:
