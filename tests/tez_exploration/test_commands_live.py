@@ -68,6 +68,11 @@ def test_an_exploration_is_shown_drawn_and_exported(yaq: Yaq, tmp_path: Path, sp
     assert abs(first["params"]["rate"] - 0.3) < 0.15
     table = yaq("ml", "trials", application, "--all")
     assert "REACHED" in table and "it reached the target: 0.8" in table and "ended: " in table
+    (listed,) = (
+        job for job in json.loads(yaq("ml", "list", "--all", "--json")) if job["application_id"] == application
+    )
+    assert (listed["best"], listed["state"]) == (told["best"], "SUCCEEDED")
+    assert "REACHED" in yaq("ml", "list", "--all")
     page = yaq("ml", "watch", application)
     assert f"{application} program  accuracy max, target 0.85, policy index" in page and "slots 2: 0 promising" in page
     assert json.loads(yaq("ml", "watch", application, "--json"))["trials"] == found["trials"]
