@@ -154,10 +154,10 @@ class World:
             self.do(ev.ClockTicked())
         raise AssertionError("no end")
 
-    def lose_slot(self, name: str) -> None:
+    def lose_slot(self, name: str, error: str = "") -> None:
         for key in [key for key, process in self.processes.items() if process.slot == name]:
             del self.processes[key]
-        self.do(ev.SlotGone(name))
+        self.do(ev.SlotGone(name, error))
 
     def restart(self, policy: str, slots: Sequence[str] = ("0.0", "1.0")) -> None:
         """Lose the job manager with all slots, and begin again from the records."""

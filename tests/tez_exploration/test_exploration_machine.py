@@ -155,6 +155,18 @@ def test_a_trial_that_is_killed_too_often_has_failed_and_one_that_fails_is_not_b
     assert run.error == "ZeroDivisionError" and run.verdict is not None and run.verdict.why is Why.FAILED
 
 
+def test_a_trial_that_ends_its_containers_has_failed_and_the_others_go_on() -> None:
+    world = two_slots(World.of("default", trials=3, epochs=3, losses_max=2, hopeless=9))
+    for number in range(3):
+        slot = next(process.slot for process in world.running() if process.number == 0)
+        world.lose_slot(slot, "beyond physical memory")
+        world.do(ev.SlotCame(f"0.{number + 1}", "h"))
+    assert world.machine.trials.states[0] == TrialState.ENDED
+    assert world.machine.run(0).error == "beyond physical memory"
+    world.run()
+    assert {number for number, _ in world.reports()} == {1, 2}
+
+
 def test_an_exploration_whose_first_trials_all_fail_has_failed() -> None:
     world = two_slots(World.of(trials=20, hopeless=5))
     while world.end is None:

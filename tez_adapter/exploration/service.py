@@ -19,7 +19,7 @@ from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.runs import NO_ITERATION, Run, TrialPhase
 from tez_adapter.core.machine import JobMachine
-from tez_adapter.core.states import JobState
+from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
 from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
@@ -305,7 +305,12 @@ class ExplorationService:
             if not self._is_live(link.attempt):
                 self._slots.remove(name)
                 if self._job.state is JobState.RUNNING:
-                    self._tasks.start(self._do(ev.SlotGone(name)))
+                    self._tasks.start(self._do(ev.SlotGone(name, self._error_of(link.attempt))))
+
+    def _error_of(self, attempt: AttemptId) -> str:
+        record = self._job.attempt(attempt)
+        is_at_fault = record is not None and record.state is AttemptState.FAILED
+        return record.error[:_ERROR_CHARS_MAX] if record is not None and is_at_fault else ""
 
     def _release(self, name: str) -> None:
         for found, link in self._slots:

@@ -23,9 +23,13 @@ class SlotCame:
 
 @dataclass(frozen=True, slots=True)
 class SlotGone:
-    """Its container is over, and all trials with a process there."""
+    """Its container is over, and all trials with a process there.
+
+    `error`: what failed there, in words, as the program that ran may be why; "" where it was taken away.
+    """
 
     slot: str
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,10 +87,25 @@ class ExplorationMachine:
         self.placing.slots.add(event.slot, event.host)
 
     def _on_slot_gone(self, event: ev.SlotGone) -> None:
-        back = [run for run in self.placing.lost(event.slot) if self._runs(run)]
-        self.interrupted[:0] = [run for run in back if run not in self.interrupted]
-        for run in back:
+        ran = {run.number for run in self.placing.live() if run.phase is TrialPhase.RUNNING}
+        for run in self.placing.lost(event.slot):
             self._touch(run)
+            if not self._runs(run) or self.placing.follows(run) or run in self.interrupted:
+                continue
+            if event.error and run.number in ran:
+                self._lose(run, event.error)
+            else:
+                self.interrupted.append(run)
+
+    def _lose(self, run: Run, error: str) -> None:
+        """Have a trial go on whose process was lost, or fail where that came too often."""
+        if run.losses >= self.rules.losses_max:
+            self._ended_by_itself(run, error)
+            return
+        run.losses += 1
+        self._record({"do": "loss", "number": run.number, "error": error})
+        self._decide(ev.Say(f"trial {run.number} is taken up again: {error}"))
+        self.interrupted.append(run)
 
     def _on_slot_closing(self, event: ev.SlotClosing) -> None:
         following = self.placing.close(event.slot)
@@ -252,11 +267,8 @@ class ExplorationMachine:
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:
-            if event.is_killed and run.losses < self.rules.losses_max:
-                run.losses += 1
-                self._record({"do": "loss", "number": run.number, "error": event.error})
-                self._decide(ev.Say(f"trial {run.number} is taken up again: {event.error}"))
-                self.interrupted.append(run)
+            if event.is_killed:
+                self._lose(run, event.error)
             else:
                 self._ended_by_itself(run, event.error)
         elif self._runs(run) and not self.ending and not self.placing.follows(run):
