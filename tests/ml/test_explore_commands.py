@@ -129,7 +129,7 @@ def test_a_table_is_shown_at_the_end(script: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "REACHED" in result.stdout and "rate=0.3" in result.stdout
     assert "it reached the target: 0.9" in result.stdout
-    assert "trial 1 reached the target: accuracy 0.9" in result.stdout
+    assert "trial 1 reached the target" in result.stdout
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_one_that_misses_its_target_has_ended_and_one_without_reports_has_failed
     words = ("--local", *space(script), "--target", 1.0, "--epochs", 5, "--trials", 3)
     result = run(script, *words, "--json")
     found = json.loads(result.stdout)
-    assert (result.exit_code, found["winner"], found["ending"]) == (0, None, "no trial is left")
+    assert (result.exit_code, found["winner"], found["ending"]) == (0, None, "all trials have ended")
     script.write_text("raise ValueError('no data')\n")
     result = run(script, *words, "--quiet")
     assert (result.exit_code, result.stdout) == (FAILED, "")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.exploration.generators.adaptive import check_installed
-from tez_adapter.exploration.generators.generator import Generator, GeneratorError
+from tez_adapter.exploration.generators.generator import GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
 from tez_adapter.exploration.joins.command import pattern_for
 from tez_adapter.exploration.joins.style import Joined, style_of
@@ -37,18 +37,6 @@ class Asked:
     space: Space | None
     #: SCRIPT as it was given; "" of a command
     script: str
-
-    def generator(self, note: Any) -> Generator:
-        """Return a generator. `note`: is told in a line when it fails."""
-        terms = self.terms
-        return make_generator(
-            terms.generator,
-            self.space,
-            seed=terms.seed,
-            trials=terms.trials,
-            configurations=terms.configurations,
-            note=note,
-        )
 
 
 def asked(

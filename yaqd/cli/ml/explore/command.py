@@ -123,6 +123,7 @@ def explore(
         refuse_of_clusters(ctx, no_wait=no_wait, queue=queue, memory=memory_mb, files=files)
         ctx.exit(
             explore_here(
+                conf,
                 given,
                 name or Path(script).stem,
                 py_files=words(py_files),

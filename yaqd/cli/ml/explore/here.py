@@ -11,17 +11,16 @@ from typing import Any
 
 import click
 
-from tez_adapter.exploration.generators.generator import Generator
+from tez_adapter.core.exploration.runs import Run
 from tez_adapter.exploration.local.driver import LocalExploration
-from tez_adapter.exploration.local.records import LocalTrial
-from tez_adapter.exploration.terms import make_policy
+from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.ml.explore.asked import Asked
 from yaqd.cli.ml.explore.export import write_lines
 from yaqd.cli.ml.explore.table import params_text, print_rows, rows, summary
 from yaqd.cli.output import duration, print_fields, print_json
-from yaqd.policies.explore.guide import ForestGuide
+from yaqd.config import Configuration
 
 #: rows of the table at the end
 _SHOWN = 15
@@ -30,6 +29,7 @@ _EVERY_S = 1.0
 
 
 def explore_here(
+    conf: Configuration,
     given: Asked,
     name: str,
     *,
@@ -44,24 +44,23 @@ def explore_here(
     _prepare(py_files, environment)
     if logs is not None:
         logs.mkdir(parents=True, exist_ok=True)
-    note = _note
-    generator = given.generator(note)
     with tempfile.TemporaryDirectory(prefix="yaq-explore-") if logs is None else nullcontext(str(logs)) as folder:
         exploration = LocalExploration(
             given.terms,
             given.joined,
-            generator,
-            make_policy(given.terms),
+            ExplorationSettings.read(conf),
             Path(folder),
-            guide=_guide(given, generator),
             name=name,
             heard=_silent if is_quiet or as_json else partial(_progress, given, [-_EVERY_S]),
-            note=note,
+            note=_note,
         )
-        view = exploration.run()
-    if exported is not None:
-        write_lines(view, exported)
-    _tell(view, as_json=as_json, is_quiet=is_quiet)
+        try:
+            exploration.run()
+        finally:  # what was found is shown also where it was interrupted
+            view = exploration.view()
+            if exported is not None:
+                write_lines(view, exported)
+            _tell(view, as_json=as_json, is_quiet=is_quiet)
     return FAILED if view.best is None else 0
 
 
@@ -76,25 +75,16 @@ def _prepare(py_files: Sequence[str], environment: Mapping[str, str]) -> None:
     os.environ.update(environment)
 
 
-def _guide(given: Asked, generator: Generator) -> ForestGuide | None:
-    terms, space = given.terms, given.space
-    if not terms.guided or space is None:
-        return None
-    many = terms.trials if generator.size is None else min(terms.trials, generator.size)
-    proposed = [params for number in range(many) if (params := generator.propose(number)) is not None]
-    return ForestGuide(space.encode_all(proposed), terms.seed)
-
-
-def _progress(given: Asked, said_at: list[float], trial: LocalTrial) -> None:
+def _progress(given: Asked, said_at: list[float], run: Run) -> None:
     """Write a line of a report, at most one a second."""
-    if trial.process is None or time.monotonic() - said_at[0] < _EVERY_S:
+    if time.monotonic() - said_at[0] < _EVERY_S or not run.shown:
         return
     said_at[0] = time.monotonic()
-    value = f"{given.terms.metric} {trial.values[-1]:.6g}"
-    click.echo(f"trial {trial.number}  epoch {len(trial.values)}  {value}  {params_text(trial.params or {})}", err=True)
+    value = f"{given.terms.metric} {run.shown[-1]:.6g}"
+    click.echo(f"trial {run.number}  epoch {len(run.shown)}  {value}  {params_text(run.params or {})}", err=True)
 
 
-def _silent(trial: LocalTrial) -> None:
+def _silent(run: Run) -> None:
     """Say nothing."""
 
 
