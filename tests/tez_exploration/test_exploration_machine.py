@@ -167,6 +167,15 @@ def test_a_trial_that_ends_its_containers_has_failed_and_the_others_go_on() -> N
     assert {number for number, _ in world.reports()} == {1, 2}
 
 
+def test_a_trial_that_somebody_else_stops_goes_on() -> None:
+    world = two_slots(World.of("default", epochs=3))
+    process = world.running()[0]
+    process.is_stopped = True
+    outcome = world.do(ev.TrialStopped(process.number, process.lap, 10))
+    assert outcome.decisions == [ev.ThawTrial(process.slot, process.number, process.lap)]
+    assert not process.is_stopped and not world.do(ev.TrialStopped(process.number, process.lap + 1, 10)).decisions
+
+
 def test_an_exploration_whose_first_trials_all_fail_has_failed() -> None:
     world = two_slots(World.of(trials=20, hopeless=5))
     while world.end is None:

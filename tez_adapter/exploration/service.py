@@ -282,7 +282,11 @@ class ExplorationService:
         except StorageError as error:
             self._note(f"a checkpoint of trial {run.number} is not kept: {error}")
             return pb.KeepCheckpointResponse(is_kept=False)
+        former = run.checkpoint
         await self._do(ev.CheckpointKept(run.number, request.iteration, size))
+        if former is not None and former != request.iteration:
+            # once the records name the later one: a job manager that is lost before that goes on from this
+            in_background(lambda: self._budget.forget(run.number, former))
         return pb.KeepCheckpointResponse()
 
     # ---- what happens

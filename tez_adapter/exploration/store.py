@@ -6,7 +6,7 @@ awaits `append` knows that its records are there. Where storage is full, reports
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from tez_adapter.background import BackgroundThread
@@ -115,11 +115,12 @@ class TrialCheckpoints:
         """Remove one, if it is there; a former job's stays."""
         self._files.delete(self._path(self._folder, number, iteration))
 
-    def remove_unfinished(self) -> None:
-        """Remove what a writer that was killed has left."""
+    def keep_only(self, kept: Iterable[tuple[int, int]]) -> None:
+        """Remove all but these, by trial and iteration: what a lost job manager wrote and did not note."""
         self._files.mkdirs(self._folder, 0o700)
+        names = {name_of(self._path(self._folder, number, iteration)) for number, iteration in kept}
         for entry in self._files.list(self._folder):
-            if name_of(entry.path).startswith("."):
+            if name_of(entry.path) not in names:
                 self._files.delete(entry.path)
 
     @staticmethod

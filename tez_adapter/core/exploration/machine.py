@@ -255,9 +255,13 @@ class ExplorationMachine:
 
     def _on_stopped(self, event: ev.TrialStopped) -> None:
         run = self.runs.get(event.number)
-        if run is not None and run.lap == event.lap and run.phase is TrialPhase.LEAVING:
+        if run is None or run.lap != event.lap:
+            return
+        if run.phase is TrialPhase.LEAVING:
             self.placing.frozen(run, event.memory_mb)
             self._touch(run)
+        elif run.phase is TrialPhase.RUNNING:  # by somebody else, who does not know that it would stay so
+            self._decide(ev.ThawTrial(run.home, run.number, run.lap))
 
     def _on_trial_over(self, event: ev.TrialOver) -> None:
         run = self.runs.get(event.number)
