@@ -16,9 +16,9 @@ lint-imports
 stock=$(mktemp)
 trap 'rm -f "$stock"; [ -z "${beside:-}" ] || kill "$beside" 2>/dev/null' EXIT
 failed=0
-python -m pytest -m "interop and not full" > "$stock" 2>&1 &
+python -m pytest --durations=10 -m "interop and not full" > "$stock" 2>&1 &
 beside=$!
-python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" || failed=$?
+python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=20 -m "not interop and not full" || failed=$?
 wait "$beside" || failed=$?
 beside=
 cat "$stock"
