@@ -51,6 +51,8 @@ class Process:
 class World:
     machine: ExplorationMachine
     can_checkpoint: bool = True
+    #: checkpoints are made, and none can be kept
+    is_full: bool = False
     now: float = 0.0
     processes: dict[tuple[int, int], Process] = field(default_factory=dict)
     checkpoints: dict[int, int] = field(default_factory=dict)
@@ -107,11 +109,11 @@ class World:
 
     def follow(self, process: Process, answer: ev.Answer) -> None:
         """Do what a report was answered."""
-        process.is_stopped = answer.order is ev.Order.FREEZE
-        if answer.order is ev.Order.FREEZE:
+        process.is_stopped = answer.order is ev.Order.FREEZE or (answer.order is ev.Order.SUSPEND and self.is_full)
+        if process.is_stopped:
             self.events.append(ev.TrialStopped(process.number, process.lap, 100))
             return
-        if self.can_checkpoint and (answer.order is ev.Order.SUSPEND or answer.wants_checkpoint):
+        if self.can_checkpoint and not self.is_full and (answer.order is ev.Order.SUSPEND or answer.wants_checkpoint):
             self.checkpoints[process.number] = process.epoch
             self.events.append(ev.CheckpointKept(process.number, process.epoch, 1000))
         if answer.order in (ev.Order.SUSPEND, ev.Order.LEAVE, ev.Order.STOP):

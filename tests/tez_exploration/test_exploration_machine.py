@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from tests.tez_exploration.exploration_world import World, curve
+from tests.tez_exploration.exploration_world import Process, World, curve
 from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.runs import Run
 from yaqd.policies.explore.facts import TrialState, Why
@@ -339,3 +339,49 @@ def test_trials_that_stand_stopped_get_their_own_slots_back_before_others_choose
         first.slot: first.number,
         second.slot: third.number,
     }
+
+
+@pytest.mark.parametrize("frozen_mb", (0, 150, 1000))
+def test_checkpoints_that_cannot_be_kept_leave_trials_stopped_while_memory_fits(frozen_mb: int) -> None:
+    world = two_slots(World.of("asha-promote", trials=6, epochs=9, frozen_mb=frozen_mb))
+    world.is_full = True
+    world.run()
+    found = [record["do"] for record in world.records]
+    assert world.end is not None and "checkpoint" not in found
+    assert ("frozen" in found) == (frozen_mb > 0)
+    assert found.count("begin") == 6 if frozen_mb == 1000 else found.count("begin") > 6
+    assert len(set(world.reports())) == len(world.reports())
+
+
+def test_a_stop_ends_what_can_keep_no_checkpoint() -> None:
+    world = two_slots(World.of("default", trials=4, epochs=9, frozen_mb=1000))
+    world.is_full = True
+    world.do(ev.StopAsked("stopped by me"))
+    for process in world.running():
+        world.step(process)
+    assert world.end is not None and not world.processes
+
+
+def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times() -> None:
+    for most in (0, 1, 9):
+        world = World.of("asha-promote", trials=9, epochs=20, losses_max=most, hopeless=99)
+        world.do(ev.SlotCame("0.0", "h"))
+        world.follow = _failing(world)  # type: ignore[method-assign, assignment]
+        world.run()
+        runs = world.machine.runs.values()
+        assert len(world.lines) == sum(run.losses for run in runs) and max(run.losses for run in runs) <= most
+        assert all("failed as it was suspended: no such file" in line for line in world.lines)
+        assert any(run.error == "no such file" for run in runs) == (most < 9)
+
+
+def _failing(world: World) -> Callable[[Process, ev.Answer], None]:
+    follow = world.follow
+
+    def followed(process: Process, answer: ev.Answer) -> None:
+        if answer.order is ev.Order.SUSPEND:
+            world.processes.pop((process.number, process.lap))
+            world.events.append(ev.TrialOver(process.number, process.lap, "no such file"))
+        else:
+            follow(process, answer)
+
+    return followed

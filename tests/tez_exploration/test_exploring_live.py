@@ -110,6 +110,22 @@ def test_stopped_trials_make_room_with_checkpoints(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("key", ("yaq.ml.explore.checkpoint.bytes-max=0", "yaq.ml.state.bytes-max=1"))
+def test_checkpoints_that_do_not_fit_leave_trials_stopped(
+    exploring_cluster: Configuration, write: Write, tmp_path: Path, key: str
+) -> None:
+    name, _, value = key.partition("=")
+    conf = exploring_cluster.with_overrides({name: value, "yaq.ml.explore.stopped-memory-mb": "2000"})
+    terms = terms_with(tmp_path, slots=1, trials=5, epochs=12, policy="asha-promote")
+    script = write("curve.py", CURVE.replace("return str(epoch)", "return ('%02d' % epoch)"))
+    job = submit_exploration(conf, script, terms)
+    assert finished(job).succeeded
+    found = kinds(records_of(conf, job))
+    assert found["checkpoint"] == 0 and found["frozen"] >= 4 and found["begin"] == 5, found
+    assert not alive(pids(tmp_path))
+
+
+@pytest.mark.slow
 def test_a_stop_makes_checkpoints_and_a_resumed_exploration_goes_on(
     exploring_cluster: Configuration, write: Write, tmp_path: Path
 ) -> None:

@@ -106,31 +106,36 @@ class SlotChannel:
 
     def _follow(self, answer: pb.TrialReportResponse, checkpoint: MakeCheckpoint | None) -> None:
         """Do what the job manager wants."""
-        while answer.order == pb.TrialReportResponse.FREEZE:
-            _flush()
-            os.killpg(0, signal.SIGSTOP)  # this process stands still here
-            request = pb.TrialWokenRequest(attempt=self._attempt, trial=self._trial)
-            answer = self._call(ExplorationProtocol.woken, request)
+        while answer.order in (pb.TrialReportResponse.FREEZE, pb.TrialReportResponse.SUSPEND):
+            if answer.order == pb.TrialReportResponse.SUSPEND and checkpoint is not None and self._keep(checkpoint):
+                self._leave()
+            # also where no checkpoint could be kept: what was computed is not lost while there is memory
+            answer = self._stop_in_place()
         if answer.order == pb.TrialReportResponse.LEAVE:
             self._leave()
-        suspends = answer.order == pb.TrialReportResponse.SUSPEND
-        if checkpoint is not None and (suspends or answer.wants_checkpoint):
+        if checkpoint is not None and answer.wants_checkpoint:
             self._keep(checkpoint)
-        if suspends:
-            self._leave()
         self._is_over = answer.order == pb.TrialReportResponse.STOP
 
-    def _keep(self, checkpoint: MakeCheckpoint) -> None:
+    def _stop_in_place(self) -> pb.TrialReportResponse:
+        """Return what is wanted when the process group goes on."""
+        _flush()
+        os.killpg(0, signal.SIGSTOP)  # this process stands still here
+        request = pb.TrialWokenRequest(attempt=self._attempt, trial=self._trial)
+        return self._call(ExplorationProtocol.woken, request)
+
+    def _keep(self, checkpoint: MakeCheckpoint) -> bool:
+        """Make a checkpoint; return whether it is kept."""
         data = checkpoint()
         if not isinstance(data, bytes | bytearray | memoryview):
             raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
         if len(data) > self._bytes_max:
             print(f"yaqd.ml: a checkpoint of {len(data)} bytes is not kept: {self._bytes_max} fit", file=sys.stderr)
-            return
+            return False
         request = pb.KeepCheckpointRequest(
             attempt=self._attempt, trial=self._trial, iteration=self._known, checkpoint=bytes(data)
         )
-        self._call(ExplorationProtocol.keepCheckpoint, request)
+        return self._call(ExplorationProtocol.keepCheckpoint, request).is_kept
 
     def _say_absent(self, named: Mapping[str, float]) -> None:
         """Tell the program's log, once: one that reports its metric now and then does nothing wrong."""

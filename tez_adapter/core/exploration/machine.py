@@ -11,7 +11,7 @@ from typing import Any
 
 from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.placing import Placing
-from tez_adapter.core.exploration.records import reached_text, report_record
+from tez_adapter.core.exploration.records import odd_text, reached_text, report_record
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.core.exploration.runs import Run, TrialPhase
 from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, TrialState, Verdict, Why
@@ -200,7 +200,9 @@ class ExplorationMachine:
             self._win(run)
         moves = state == TrialState.RUNNING and self.placing.is_closing(run)
         if moves or (self.ending and state != TrialState.ENDED):
-            return self.placing.leave(run, self._parting(run), self.rules.suspend_wait_s)
+            # when the exploration ends, or its slot is wanted back
+            parting = ev.Answer(ev.Order.SUSPEND if run.can_checkpoint else ev.Order.STOP)
+            return self.placing.leave(run, parting, self.rules.suspend_wait_s)
         if state == TrialState.RUNNING:
             return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
         run.phase = TrialPhase.LEAVING
@@ -213,10 +215,6 @@ class ExplorationMachine:
             return self.placing.leave(run, ev.Answer(ev.Order.STOP, wanted), self.rules.stop_wait_s)
         return self.placing.leave(run, self.placing.suspension(run, self.trials.priority), self.rules.suspend_wait_s)
 
-    def _parting(self, run: Run) -> ev.Answer:
-        """What a trial is told that runs when the exploration ends."""
-        return ev.Answer(ev.Order.SUSPEND if run.can_checkpoint else ev.Order.STOP)
-
     def _is_checkpoint_due(self, run: Run) -> bool:
         if not run.can_checkpoint or self._now - run.checkpoint_at < self.rules.checkpoint_every_s:
             return False
@@ -224,11 +222,9 @@ class ExplorationMachine:
         return True
 
     def _note_odd(self, event: ev.TrialReported) -> None:
-        if isfinite(event.value) or self._odd_said:
-            return
-        self._odd_said = True
-        what = f"trial {event.number} reports {event.value} as {self.rules.metric_name} in iteration {event.iteration}"
-        self._decide(ev.Say(f"{what}: such epochs count as the lowest of all"))
+        if not isfinite(event.value) and not self._odd_said:
+            self._odd_said = True
+            self._decide(ev.Say(odd_text(event, self.rules.metric_name)))
 
     def woken(self, number: int, lap: int) -> ev.Answer:
         """Answer a trial that was stopped in place and asks what is wanted of it now."""
@@ -256,7 +252,9 @@ class ExplorationMachine:
         run = self.runs.get(event.number)
         if run is None or run.lap != event.lap:
             return
-        if run.phase is TrialPhase.LEAVING:
+        if run.phase is TrialPhase.LEAVING and self.ending:
+            self.placing.kill(run)
+        elif run.phase is TrialPhase.LEAVING:
             self.placing.frozen(run, event.memory_mb)
             self._touch(run)
         elif run.phase is TrialPhase.RUNNING:  # by somebody else, who does not know that it would stay so
@@ -274,9 +272,21 @@ class ExplorationMachine:
                 self._lose(run, event.error)
             else:
                 self._ended_by_itself(run, event.error)
+        elif event.error and not event.is_killed and self.trials.states[run.number] == TrialState.PARKED:
+            self._failed_to_leave(run, event.error)
         elif self._runs(run) and not self.ending and not self.placing.follows(run):
             self._has_news = True
             self.interrupted.append(run)
+
+    def _failed_to_leave(self, run: Run, error: str) -> None:
+        """A program whose checkpoint fails goes on from an earlier one, a few times."""
+        if run.losses >= self.rules.losses_max:
+            self.placing.withdraw(run)
+            self._ended_by_itself(run, error)
+            return
+        run.losses += 1
+        self._record({"do": "loss", "number": run.number, "error": error})
+        self._decide(ev.Say(f"trial {run.number} failed as it was suspended: {error}"))
 
     def _ended_by_itself(self, run: Run, error: str) -> None:
         count = int(self.trials.counts[run.number])
@@ -349,10 +359,8 @@ class ExplorationMachine:
                 self.placing.kill(run)
             self._finish(True, self.ending)
         elif self._is_dry and self.placing.is_idle and not (live or self.ending or self.interrupted):
-            self._finish(True, "no trial is worth another epoch" if self._waits() else "all trials have ended")
-
-    def _waits(self) -> bool:
-        return bool((self.trials.states == TrialState.PARKED).any())
+            waits = bool((self.trials.states == TrialState.PARKED).any())
+            self._finish(True, "no trial is worth another epoch" if waits else "all trials have ended")
 
     def _finish(self, succeeded: bool, text: str) -> None:
         self.over = ev.EndExploration(succeeded, text)

@@ -146,8 +146,18 @@ class Placing:
         self._decide(ev.KillTrial(run.home, run.number, run.lap))
 
     def frozen(self, run: Run, memory_mb: int) -> None:
-        """Note that a trial has stopped in place: its slot is left."""
-        if run.answer is not None and run.answer.order is not ev.Order.FREEZE:
+        """Note that a trial has stopped in place: its slot is left.
+
+        One that was to make a checkpoint, of which none could be kept, ends where its memory does not fit.
+        """
+        order = ev.Order.FREEZE if run.answer is None else run.answer.order
+        if order is ev.Order.SUSPEND:
+            run.can_checkpoint = False
+            there = sum(one.memory_mb for one in self.live() if one.home == run.home and one.phase is TrialPhase.FROZEN)
+            if there + memory_mb > self._rules.frozen_mb:
+                self.kill(run)
+                return
+        elif order is not ev.Order.FREEZE:
             return
         self._give_up(run)
         run.phase, run.memory_mb, run.slot, run.deadline = TrialPhase.FROZEN, memory_mb, "", inf

@@ -11,6 +11,12 @@ def reached_text(number: int) -> str:
     return f"trial {number} reached the target"
 
 
+def odd_text(event: ev.TrialReported, metric: str) -> str:
+    """Say that a metric is no number."""
+    what = f"trial {event.number} reports {event.value} as {metric} in iteration {event.iteration}"
+    return f"{what}: such epochs count as the lowest of all"
+
+
 def report_record(
     event: ev.TrialReported, risen: float, now: float, verdict: Verdict, *, reached: bool
 ) -> dict[str, Any]:
