@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sim.small_taskset import write_taskset
 from yaqd.sim.experiments import EXPERIMENTS, Case, Experiment, Measure, Plot, Row, Run, quick, run_experiment
 from yaqd.sim.experiments.measures import NAMES
 from yaqd.sim.experiments.outcome import outcomes
@@ -160,7 +161,11 @@ def test_every_experiment_is_sound_as_data(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_runs_in_small_with_its_figures(name: str, tmp_path: Path) -> None:
+def test_every_experiment_runs_in_small_with_its_figures(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_taskset(tmp_path / "small.json", rows=60, epochs=51)
+    monkeypatch.setenv("YAQD_TASKSET", str(tmp_path))
     experiment = quick(quick(EXPERIMENTS[name]))
     runs = run_experiment(experiment, (1,))
     assert {run.label for run in runs} == {case.label for case in experiment.cases}

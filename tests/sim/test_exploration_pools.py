@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sim.small_taskset import write_taskset
 from yaqd.sim.experiments.exploring import LOST_S, ExploreCase, ExploreDrawn, missing_pool, run_exploring
 from yaqd.sim.workloads import WorkloadError
 from yaqd.sim.workloads.exploration import (
@@ -22,17 +23,6 @@ from yaqd.sim.workloads.exploration import (
 )
 
 
-def _file(path: Path, rows: int = 30, epochs: int = 12, seed: int = 1) -> Path:
-    rng = np.random.default_rng(seed)
-    found = []
-    for row in range(rows):
-        rise = 0.5 * row / rows if row % 3 == 0 else 0.0
-        losses = 0.69 - rise * -np.expm1(-0.3 * np.arange(1.0, epochs + 1)) + rng.normal(0, 0.001, epochs)
-        found.append({"hp": {"b": 10.0 ** -(row % 7), "a": row / rows}, "valid": {"loss": losses.tolist()}})
-    path.write_text(json.dumps(found))
-    return path
-
-
 def test_a_taskset_is_read_as_its_issue_says(tmp_path: Path) -> None:
     losses: list[Any] = [0.72, 0.36, float("nan"), 2.0, -1.0, None]
     (tmp_path / "one.json").write_text(json.dumps([{"hp": {"x": 1}, "valid": {"loss": losses}}] * 2))
@@ -42,7 +32,7 @@ def test_a_taskset_is_read_as_its_issue_says(tmp_path: Path) -> None:
 
 
 def test_the_target_is_the_maximum_of_the_row_with_the_rank(tmp_path: Path) -> None:
-    _file(tmp_path / "one.json")
+    write_taskset(tmp_path / "one.json")
     (found,) = taskset(tmp_path)
     best = np.sort(found.values.max(axis=1))
     assert found.target(1) == best[-1]
@@ -51,14 +41,14 @@ def test_the_target_is_the_maximum_of_the_row_with_the_rank(tmp_path: Path) -> N
 
 
 def test_epochs_take_a_minute_but_for_a_tenth(tmp_path: Path) -> None:
-    _file(tmp_path / "one.json", rows=2000)
+    write_taskset(tmp_path / "one.json", rows=2000)
     (found,) = taskset(tmp_path)
     assert np.median(found.epoch_s) == pytest.approx(60.0, rel=0.02)
     assert np.log(found.epoch_s).std() == pytest.approx(0.1, rel=0.1)
 
 
 def test_hyperparameters_are_ranks_in_the_order_of_their_names(tmp_path: Path) -> None:
-    _file(tmp_path / "one.json")
+    write_taskset(tmp_path / "one.json")
     (found,) = taskset(tmp_path)
     assert found.params[:, 0].tolist() == pytest.approx((np.arange(30) / 29).tolist())
     assert ranks(np.array([[1e-8], [1.0], [1e-3]])).ravel().tolist() == [0.0, 1.0, 0.5]
@@ -117,7 +107,7 @@ def test_sets_have_as_many_winners_as_may_be() -> None:
 
 def test_a_case_says_times_spread_and_what_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for at in range(2):
-        _file(tmp_path / f"{at}.json", seed=at)
+        write_taskset(tmp_path / f"{at}.json", seed=at)
     monkeypatch.setenv("YAQD_TASKSET", str(tmp_path))
     drawn = ExploreDrawn(slots=2, rank=3, orders=4)
     numbers, times = run_exploring(ExploreCase("default", drawn, "default"), 1)

@@ -34,12 +34,19 @@ EXPLORING_NAMES: Final = {
     "epochs": "epochs that were trained, mean",
 }
 
+#: the paper's walkers, and samples that each takes
+_WALKERS: Final = 100
+_SAMPLES: Final = 700
+_LEAST_WALKERS: Final = 10
+_LEAST_SAMPLES: Final = 20
+
 Pool = Literal["taskset", "cifar", "cifar-plain"]
-_CIFAR_LEVEL: Final = Level(start=0.1, start_sd=0.05, rise=0.4, rise_sd=0.3)
 #: what is believed of the metric of each pool before anything is known of a curve: chosen on even rows of the taskset,
 #: and on one drawn set that is not among those reported
+TASKSET_LEVEL: Final = Level(start=0.03, start_sd=0.05, rise=0.17, rise_sd=0.15)
+_CIFAR_LEVEL: Final = Level(start=0.1, start_sd=0.05, rise=0.4, rise_sd=0.3)
 _LEVELS: Final = {
-    "taskset": Level(start=0.03, start_sd=0.05, rise=0.17, rise_sd=0.15),
+    "taskset": TASKSET_LEVEL,
     "cifar": _CIFAR_LEVEL,
     "cifar-plain": _CIFAR_LEVEL,
 }
@@ -76,6 +83,8 @@ class ExploreCase:
     boundary: int = 10
     kill: float | None = None
     predictor: Literal["library", "walkers"] = "library"
+    #: of the walkers: the part of them, and of the samples that each takes
+    effort: float = 1.0
     is_guided: bool = False
     #: read by what searches limits; there are none to search here
     limits: tuple[int, ...] = ()
@@ -88,8 +97,9 @@ class ExploreCase:
         return f"{drawn.name}, {many} in {drawn.orders} random orders, epochs of 1 min in the mean"
 
     def smaller(self, part: int) -> "ExploreCase":
-        """Return the same on one set with a part of the orders."""
-        return replace(self, workload=replace(self.workload, sets=1, orders=max(2, self.workload.orders // part)))
+        """Return the same on one set with a part of the orders, and with fewer walkers."""
+        workload = replace(self.workload, sets=1, orders=max(2, self.workload.orders // part))
+        return replace(self, workload=workload, effort=self.effort / part)
 
 
 def pool_of(drawn: ExploreDrawn) -> Sequence[Recorded]:
@@ -150,7 +160,7 @@ def explored(case: ExploreCase, recorded: Recorded, seed: int) -> list[Explored]
     drawn = case.workload
     target = recorded.target(drawn.rank) if drawn.pool == "taskset" else CIFAR_TARGET
     terms = Terms(target, recorded.epochs, drawn.slots, MAX_TIME_S, case.kill, case.boundary)
-    cached = _cached(recorded, drawn.pool, case.predictor)
+    cached = _cached(recorded, drawn.pool, case.predictor, case.effort)
     found = []
     for at, order in enumerate(orders(len(recorded), drawn.orders, seed)):
         policy = EXPLORE[case.policy](terms, InOrder(cached, order), **dict(case.options))
@@ -160,13 +170,14 @@ def explored(case: ExploreCase, recorded: Recorded, seed: int) -> list[Explored]
 
 
 @lru_cache(maxsize=32)
-def _cached(recorded: Recorded, pool: Pool, predictor: str) -> Cached:
-    return Cached(recorded, reach_of(pool, predictor))
+def _cached(recorded: Recorded, pool: Pool, predictor: str, effort: float) -> Cached:
+    return Cached(recorded, reach_of(pool, predictor, effort))
 
 
 @lru_cache(maxsize=8)
-def reach_of(pool: Pool, predictor: str) -> Reach:
+def reach_of(pool: Pool, predictor: str, effort: float = 1.0) -> Reach:
     """Return the predictor for a pool; what is believed of levels differs by pool and by nothing else."""
     if predictor == "walkers":
-        return WalkersReach()
+        walkers = max(_LEAST_WALKERS, 2 * round(_WALKERS * effort / 2))
+        return WalkersReach(walkers=walkers, samples=max(_LEAST_SAMPLES, round(_SAMPLES * effort)))
     return LibraryReach(level=_LEVELS[pool])
