@@ -32,12 +32,12 @@ def libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     yield folder
 
 
-def tried(script: Path, prepare: Callable[[], object] = lambda: None) -> list[str]:
+def tried(script: Path, prepare: Callable[[], object] = lambda: None, *, is_strict: bool = True) -> list[str]:
     """The modules that a task finds fit to be shared."""
 
     def work() -> bytes:
         prepare()
-        shared = SharedImports(is_on=True)
+        shared = SharedImports(is_on=True, is_strict=is_strict)
         shared.try_out(script)
         return shared.with_report(b"outcome")
 
@@ -94,6 +94,33 @@ def test_a_library_that_marks_its_process_is_left_to_each_task(text: str, librar
     script = tmp_path / "job.py"
     script.write_text("import marks_before\nimport marks_all\nimport marks_after\n")
     assert tried(script, lambda: sys.path.insert(0, str(shipped))) == ["marks_before"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shared"),
+    [
+        ("import os; os.environ['LEFT'] = '1'", True),
+        ("import numpy.random; OWN = numpy.random.default_rng()", True),
+        ("import random; OWN = random.Random()", True),
+        ("import sys, types; sys.modules['marks.part'] = types.ModuleType('marks.part')", True),
+        ("import os; os.environ['PATH'] = 'changed'", False),
+        ("import os; LEFT = os.open('/dev/null', os.O_RDONLY)", False),
+        ("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()", False),
+        ("import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)", False),
+        ("import of_the_job", False),
+    ],
+)
+def test_trials_share_what_leaves_a_process_that_can_fork(
+    text: str, is_shared: bool, libraries: Path, tmp_path: Path
+) -> None:
+    (libraries / "marks.py").write_text(text)
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    (shipped / "of_the_job.py").write_text(PLAIN)
+    script = tmp_path / "job.py"
+    script.write_text("import marks\n")
+    found = tried(script, lambda: sys.path.insert(0, str(shipped)), is_strict=False)
+    assert found == (["marks"] if is_shared else [])
 
 
 def test_a_module_that_the_job_ships_under_a_librarys_name_is_the_jobs(libraries: Path, tmp_path: Path) -> None:

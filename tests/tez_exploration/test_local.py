@@ -66,7 +66,7 @@ def explored(
 def children() -> list[str]:
     """Return the processes of trials that are left."""
     listed = subprocess.run(("ps", "-eo", "ppid,args"), capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if line.split()[0] == str(os.getpid()) and "local.child" in line]
+    return [line for line in listed.splitlines() if line.split()[0] == str(os.getpid()) and "local.forking" in line]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,9 @@ def test_a_minimum_with_bounds_is_found(tmp_path: Path) -> None:
 
 
 def test_a_limit_must_hold_at_the_target(tmp_path: Path) -> None:
-    view = explored(tmp_path, programs.SCRIPT, target=0.5, limits=(("memory", "<=", 0.2),), policy="default")
+    view = explored(
+        tmp_path, programs.SCRIPT, target=0.5, limits=(("memory", "<=", 0.2),), policy="default", seed=1, slots=1
+    )
     assert view.winner is not None and view.trials[view.winner].params["rate"] <= 0.2
     reached = [
         trial for trial in view.trials if trial.params.get("rate", 0) > 0.2 and max(trial.values, default=0) > 0.5
@@ -189,7 +191,7 @@ def test_one_that_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> Non
         if record.number == 0 and len(record.values) == 3 and not killed:
             killed.append(0)
             assert record.process is not None
-            os.killpg(record.process._child.pid, signal.SIGKILL)
+            os.killpg(record.process.pid, signal.SIGKILL)
 
     view = explored(tmp_path, programs.SCRIPT, target=2.0, policy="default", trials=2, slots=1, heard=kill)
     assert killed and view.trials[0].begun == 2 and len(view.trials[0].values) == 30

@@ -9,6 +9,9 @@ a thread behind, an open file, or a generator of random numbers. Another environ
 signal handler stops it, too: a process that forks must have one thread, and what the others are belongs to one process
 alone. It stops as well where anything came from outside of the libraries, as a module that the job ships under a
 library's name.
+
+Trials of an exploration are less strict: they may share what makes a generator of random numbers or adds to the
+environment, as scikit-learn does. Each trial has the same values then, where a process of its own would draw some.
 """
 
 import ast
@@ -41,10 +44,12 @@ _LENGTH: Final = struct.Struct(">I")
 class SharedImports:
     """What a process has found of its tasks' program. The first task that reaches the program tries it out."""
 
-    def __init__(self, *, is_on: bool) -> None:
+    def __init__(self, *, is_on: bool, is_strict: bool = True) -> None:
+        """`is_strict`: tasks share no generator of random numbers and no environment."""
         #: None: nobody has tried yet
         self._fit: list[Import] | None = None if is_on else []
         self._is_loaded = not is_on
+        self._is_strict = is_strict
 
     def load(self) -> None:
         """Load the libraries, in the process that forks, before a task."""
@@ -64,7 +69,7 @@ class SharedImports:
     def try_out(self, script: Path) -> None:
         """Find the script's imports that tasks can share, in a task, before its program is loaded."""
         if self._fit is None:
-            self._fit = list(_fit(leading_imports(script)))
+            self._fit = list(_fit(leading_imports(script), is_strict=self._is_strict))
 
     def with_report(self, outcome: bytes) -> bytes:
         """Add to a task's outcome what it has found, in the task, at its end."""
@@ -103,7 +108,7 @@ def leading_imports(script: Path) -> list[Import]:
     return found
 
 
-def _fit(imports: Iterable[Import]) -> Iterator[Import]:
+def _fit(imports: Iterable[Import], *, is_strict: bool) -> Iterator[Import]:
     """Makes the imports, and yields those that a process may make for others, up to the first that it may not."""
     before, main = _state(), sys.modules["__main__"]
     known = dict(sys.modules)
@@ -117,9 +122,31 @@ def _fit(imports: Iterable[Import]) -> Iterator[Import]:
         new = [module for key, module in list(sys.modules.items()) if key not in known and module is not main]
         if new:
             known.update(sys.modules)
-            if not all(map(_is_of_library, new)) or _state() != before or _has_new_generators():
+            if not (_is_as_before(before, new) if is_strict else _is_forkable(before, new)):
                 return
         yield name, names
+
+
+def _is_as_before(before: tuple[Any, ...], new: Iterable[ModuleType]) -> bool:
+    """Whether an import has changed nothing that a task would share."""
+    return all(map(_is_of_library, new)) and _state() == before and not _has_new_generators()
+
+
+def _is_forkable(before: tuple[Any, ...], new: Iterable[ModuleType]) -> bool:
+    """Whether an import has left a process that can fork, and has only added to its environment."""
+    *rest, environment, folder, path = _state()
+    *rest_before, environment_before, folder_before, path_before = before
+    return (
+        (rest, folder, path) == (rest_before, folder_before, path_before)
+        and environment_before.items() <= environment.items()
+        and all(_is_of_library(module) or _is_part_of_library(module) for module in new)
+    )
+
+
+def _is_part_of_library(module: ModuleType) -> bool:
+    """Whether a module that was not found as others are, as parts of an extension are, belongs to a library."""
+    top = sys.modules.get(module.__name__.partition(".")[0])
+    return top is not None and top is not module and _is_of_library(top)
 
 
 def _is_library(top: str) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tez_adapter.core.states import EXIT_NO_ROOM
-from tez_adapter.jobspec import JOB_FILE, JobSpec
+from tez_adapter.jobspec import JOB_FILE, JobKind, JobSpec
 from tez_adapter.protocol import TaskUmbilicalProtocol
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import Reporter, TaskAttempt
@@ -57,7 +57,9 @@ class TaskProcess:
         self._conf = conf.with_overrides({k: v for k, v in _PATIENCE.items() if k not in self._spec.conf})
         self._client = self._connect()
         import_runners(self._spec.kind)
-        self._shared = SharedImports(is_on=conf.get_bool(SHARE_KEY))
+        self._shared = SharedImports(
+            is_on=conf.get_bool(SHARE_KEY), is_strict=self._spec.kind is not JobKind.EXPLORATION
+        )
 
     def _connect(self) -> BlockingRpcClient:
         return BlockingRpcClient(*self._address, user=self._spec.user, token=self._token, timeout_s=_TIMEOUT_S)

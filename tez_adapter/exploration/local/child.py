@@ -1,8 +1,10 @@
-"""The process of one trial of a local exploration: `python -m tez_adapter.exploration.local.child FD`."""
+"""The process of one trial of a local exploration, once it is forked."""
 
 import os
+import random
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,6 +18,7 @@ from yaqd.ml.trial import begin_trial
 
 #: what a checkpoint may have
 CHECKPOINT_MAX: Final = (1 << 32) - 1
+_SEEDS: Final = 1 << 32
 
 
 class LocalTrialChannel:
@@ -23,6 +26,7 @@ class LocalTrialChannel:
 
     def __init__(self, wire: Wire, checkpoint: bytes | None) -> None:
         self._wire, self._checkpoint = wire, checkpoint
+        self._since = time.monotonic()
 
     def report(
         self,
@@ -33,8 +37,18 @@ class LocalTrialChannel:
     ) -> Said:
         """Take one report; it does not return where the trial is suspended."""
         numbers = dict(metrics) if loss is None else {"loss": loss, **metrics}
-        self._wire.send({"say": "report", "iteration": iteration, "metrics": numbers, "saves": checkpoint is not None})
+        took_s = time.monotonic() - self._since
+        self._wire.send(
+            {
+                "say": "report",
+                "iteration": iteration,
+                "metrics": numbers,
+                "saves": checkpoint is not None,
+                "took_s": took_s,
+            }
+        )
         answer, _ = self._wire.receive()
+        self._since = time.monotonic()
         if answer["say"] == "suspend" and checkpoint is not None:
             data = checkpoint()
             if not isinstance(data, bytes | bytearray | memoryview):
@@ -55,13 +69,14 @@ def _leave() -> None:
     os._exit(0)
 
 
-def main(fd: int) -> None:
+def run_child(fd: int) -> None:
     """Run the trial that the first frame tells of, and say how it ended."""
     wire = Wire(socket.socket(fileno=fd), bytes_max=CHECKPOINT_MAX)
     told, checkpoint = wire.receive()
     begun = Begun(**told["begun"])
     set_channel(LocalTrialChannel(wire, checkpoint if told["goes_on"] else None))
     begin_trial(begun.number, begun.params, begun.epoch)
+    _seed(begun)
     failure, detail = "", ""
     try:
         run_joined(Joined(**told["joined"]), told["arguments"], begun)
@@ -73,8 +88,9 @@ def main(fd: int) -> None:
     wire.send({"say": "ended", "failure": failure, "detail": detail})
 
 
-if __name__ == "__main__":
-    try:
-        main(int(sys.argv[1]))
-    except ConnectionError:
-        sys.exit(1)  # the exploration is over
+def _seed(begun: Begun) -> None:
+    """Seed what a program draws from without saying so, by the exploration's seed and the trial's number."""
+    own = (begun.seed * 1_000_003 + begun.number) % _SEEDS
+    random.seed(own)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(own)

@@ -17,6 +17,7 @@ import psutil
 from tez_adapter.exploration.generators.generator import Generator
 from tez_adapter.exploration.joins.begun import Begun
 from tez_adapter.exploration.joins.style import Joined
+from tez_adapter.exploration.local.forking import TrialForker
 from tez_adapter.exploration.local.process import TrialProcess
 from tez_adapter.exploration.local.records import LocalTrial
 from tez_adapter.exploration.local.saved import SavedTrials
@@ -72,6 +73,7 @@ class LocalExploration:
         self._free = list(range(terms.slots))
         #: trials that are to run as soon as a slot is free
         self._queue: deque[Start] = deque()
+        self._forker = TrialForker(joined.path, threads=max(1, int(usable_cores() // terms.slots)))
         self._selector = selectors.DefaultSelector()
         self._begin = time.monotonic()
         self._notices: list[str] = []
@@ -95,8 +97,11 @@ class LocalExploration:
         finally:
             for record in self._records:
                 self._drop(record)
+                if self._trials.states[record.number] == TrialState.RUNNING:
+                    self._trials.states[record.number] = TrialState.PARKED if record.values else TrialState.FRESH
             self._selector.close()
             self._generator.close()
+            self._forker.close()
         return self.view()
 
     # ---- what happens
@@ -120,13 +125,17 @@ class LocalExploration:
             self._died(record)
             return
         if message.get("say") == "report":
-            self._reported(record, int(message["iteration"]), message["metrics"], bool(message["saves"]))
+            self._reported(
+                record, int(message["iteration"]), message["metrics"], bool(message["saves"]), message["took_s"]
+            )
         elif message.get("say") == "suspended":
             self._keep(record, data)
         elif message.get("say") == "ended":
             self._ended(record, str(message["failure"]))
 
-    def _reported(self, record: LocalTrial, iteration: int, metrics: dict[str, float], saves: bool) -> None:
+    def _reported(
+        self, record: LocalTrial, iteration: int, metrics: dict[str, float], saves: bool, took_s: float
+    ) -> None:
         process, number, trials = record.process, record.number, self._trials
         assert process is not None
         value = metrics.get(self._terms.metric)
@@ -145,7 +154,7 @@ class LocalExploration:
             return
         now = self._now
         record.values.append(float(value))
-        trials.report(number, self._metric.risen(float(value)), now - record.since_s)
+        trials.report(number, self._metric.risen(float(value)), took_s)
         self._policy.reported(trials, number, now)
         if self._is_reached(record, metrics):
             self._win(record)
@@ -156,18 +165,13 @@ class LocalExploration:
         if verdict.action is not Action.CONTINUE or state is TrialState.ENDED:
             self._generator.told(number, record.params, float(trials.best[number]), state is TrialState.ENDED)
         if state is TrialState.RUNNING:
-            self._answer(record)
+            process.answer("continue")
         elif state is TrialState.ENDED:
             process.answer("stop")
             record.ends_at_s = self._now + GRACE_S
         else:
             self._park(record, saves)
         self._heard(record)
-
-    def _answer(self, record: LocalTrial) -> None:
-        assert record.process is not None
-        record.since_s = self._now
-        record.process.answer("continue")
 
     def _note_odd(self, record: LocalTrial, iteration: int, value: float | None) -> None:
         if value is None:
@@ -199,14 +203,14 @@ class LocalExploration:
 
     def _park(self, record: LocalTrial, saves: bool) -> None:
         """Suspend a trial, unless the policy would let it go on in the room that it leaves."""
+        assert record.process is not None
         starts = self._allocated()
         own = next((start for start in starts if start.number == record.number), None)
         self._queue.extend(start for start in starts if start is not own)
         if own is not None:
             record.judged(own.why, own.value, own.bound)
-            self._answer(record)
+            record.process.answer("continue")
             return
-        assert record.process is not None
         if saves:
             record.process.answer("suspend")
             record.ends_at_s = self._now + 6 * GRACE_S
@@ -264,7 +268,6 @@ class LocalExploration:
             self._start(record)
 
     def _start(self, record: LocalTrial) -> None:
-        record.since_s = self._now
         if record.process is not None:
             self._selector.register(record.process.wire, selectors.EVENT_READ, record)
             record.process.go_on()
@@ -280,8 +283,7 @@ class LocalExploration:
             record.number, record.params or {}, terms.metric, terms.pattern, terms.epochs, record.base, terms.seed
         )
         log = self._folder / f"trial-{record.number}.log"
-        threads = max(1, int(usable_cores() // terms.slots))
-        record.process = TrialProcess(self._joined, terms.arguments, begun, checkpoint, log=log, threads=threads)
+        record.process = TrialProcess(self._forker, self._joined, terms.arguments, begun, checkpoint, log=log)
         record.begun += 1
         self._selector.register(record.process.wire, selectors.EVENT_READ, record)
 

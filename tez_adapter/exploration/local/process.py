@@ -4,8 +4,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +13,9 @@ import psutil
 from tez_adapter.exploration.joins.begun import Begun
 from tez_adapter.exploration.joins.style import Joined
 from tez_adapter.exploration.local.child import CHECKPOINT_MAX
+from tez_adapter.exploration.local.forking import TrialForker
 from tez_adapter.exploration.local.wire import Wire
 
-_MODULE: Final = "tez_adapter.exploration.local.child"
 #: in the middle of a frame a trial may be silent for so long
 _FRAME_S: Final = 60.0
 
@@ -27,34 +25,25 @@ class TrialProcess:
 
     def __init__(
         self,
+        forker: TrialForker,
         joined: Joined,
         arguments: tuple[str, ...],
         begun: Begun,
         checkpoint: bytes | None,
         *,
         log: Path,
-        threads: int,
     ) -> None:
-        """Start it. `log`: gets what the program prints. `threads`: of BLAS and OpenMP. Raises OSError."""
+        """Start it. `log`: gets what the program prints. Raises OSError."""
         self.number = begun.number
         self.is_stopped = False
+        self._forker = forker
         ours, theirs = socket.socketpair()
-        try:
-            with log.open("ab") as output:
-                self._child = subprocess.Popen(
-                    (sys.executable, "-m", _MODULE, str(theirs.fileno())),
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(theirs.fileno(),),
-                    env=_environment(threads),
-                    start_new_session=True,
-                )
-        except OSError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
+        with theirs:
+            try:
+                self.pid = forker.begin(theirs, log)
+            except OSError:
+                ours.close()
+                raise
         ours.settimeout(_FRAME_S)
         self.wire = Wire(ours, bytes_max=CHECKPOINT_MAX)
         told: dict[str, Any] = {
@@ -85,7 +74,7 @@ class TrialProcess:
         """Return the resident memory of the group, bytes."""
         found = 0
         with contextlib.suppress(psutil.Error):
-            own = psutil.Process(self._child.pid)
+            own = psutil.Process(self.pid)
             for each in (own, *own.children(recursive=True)):
                 with contextlib.suppress(psutil.Error):
                     found += int(each.memory_info().rss)
@@ -93,16 +82,9 @@ class TrialProcess:
 
     def end(self) -> int:
         """End the group at once; return the exit status of the trial, as `subprocess` has it."""
-        # children of the program may have outlived it; until it is waited for, nobody else has its number
-        self._signal(signal.SIGKILL)
         self.wire.close()
-        return self._child.wait()
+        return self._forker.end(self.pid)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, number)
-
-
-def _environment(threads: int) -> dict[str, str]:
-    sized = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    return {**sized, **os.environ, "PYTHONUNBUFFERED": "1"}
+            os.killpg(self.pid, number)

@@ -29,8 +29,6 @@ class LocalTrial:
     seen: int = 0
     #: the last iteration that this process reported
     iteration: int | None = None
-    #: since when it computes
-    since_s: float = 0.0
     #: it was told to stop or to suspend; its process is ended then
     ends_at_s: float = math.inf
     #: metrics that were seen in its reports

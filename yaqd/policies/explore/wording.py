@@ -26,7 +26,10 @@ def _shown(value: float, metric: Metric) -> str:
 
 def _rate(value: float) -> str:
     """Say targets per second of slot time as targets per hour."""
-    return f"{3600 * value:.3g}/h" if math.isfinite(value) else "-"
+    if not math.isfinite(value):
+        return "-"
+    an_hour = 3600 * value
+    return f"{an_hour:,.0f}/h" if an_hour >= 100 else f"{an_hour:.3g}/h"
 
 
 def _whole(value: float) -> str:

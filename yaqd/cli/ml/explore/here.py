@@ -84,7 +84,9 @@ def _guide(given: Asked, generator: Generator) -> ForestGuide | None:
 
 
 def _progress(given: Asked, trial: LocalTrial) -> None:
-    """Write a line of a report, or of a trial's end."""
+    """Write a line of a report."""
+    if trial.process is None:
+        return  # it has ended
     epochs = len(trial.values)
     value = f"{given.terms.metric} {trial.values[-1]:.6g}" if trial.values else "nothing reported"
     new = f"  {params_text(trial.params or {})}" if epochs == 1 else ""
