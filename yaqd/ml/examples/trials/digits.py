@@ -55,9 +55,11 @@ class Perceptron:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # rates that are too high overflow: that is a result too
             try:
-                self.model.partial_fit(seen, seen_digits, np.arange(CLASSES))
+                self.model.partial_fit(seen, seen_digits, classes=np.arange(CLASSES))
                 return float(self.model.score(asked, asked_digits))
-            except ValueError:  # the weights are no numbers any more
+            except ValueError as error:
+                if "non-finite" not in str(error):
+                    raise
                 return 1.0 / CLASSES
 
 
