@@ -20,7 +20,7 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -29,12 +29,12 @@ import numpy as np
 
 from benchmarks.options import Options, parse_options, progress, show
 from benchmarks.ours import OurCluster
-from benchmarks.report import Row, make_row
+from benchmarks.report import Row, spread
 from benchmarks.stock.conf import NodeShape
 from tez_adapter.client.exploration import submit_exploration
 from tez_adapter.client.training import folder_of
 from tez_adapter.exploration.store import read_records
-from tez_adapter.exploration.terms import make_policy, policy_terms
+from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms
 from tez_adapter.jobspec import Exploration
 from yaqd.config import Configuration
 from yaqd.ml.space import Params, Space
@@ -55,6 +55,8 @@ _SEED: Final = 1
 #: a scale below makes fewer trials too
 _ALL_FROM: Final = 0.05
 _TIMEOUT_S: Final = 8 * 3600.0
+#: epochs of a configuration from which its own time counts in its replay
+_KNOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,12 @@ def _drawn(space: Space, many: int) -> list[Params]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of one live exploration: by trial of the order, its metrics and what an epoch took, s."""
+    """What came of one live exploration: by trial of the order, its metrics and what each epoch took, s."""
 
     time_s: float
     is_lost: bool
     values: Mapping[int, list[float]]
-    epoch_s: Mapping[int, float]
+    took_s: Mapping[int, list[float]]
 
 
 def explored(task: Task, policy: str, order: list[int]) -> Found:
@@ -161,8 +163,7 @@ def _found(records: list[dict[str, Any]]) -> Found:
         took.setdefault(record["number"], []).append(record["took_s"])
     last = reports[-1]
     began_s = next(record["now"] for record in records if record["do"] == "begin")
-    epoch_s = {number: statistics.fmean(each) for number, each in took.items()}
-    return Found(last["now"] - began_s, not any(record["reached"] for record in reports), values, epoch_s)
+    return Found(last["now"] - began_s, not any(record["reached"] for record in reports), values, took)
 
 
 # ---------------------------------------------------------------------------------------------- replayed
@@ -178,21 +179,18 @@ def recorded_of(task: Task, founds: list[tuple[list[int], Found]]) -> Recorded:
     """Return what was seen of each configuration in any exploration; what nobody saw stays as it was last."""
     values: Floats = np.full((task.trials, task.terms.epochs), np.nan)
     taken: dict[int, list[float]] = {}
-    risen = _risen(task)
+    risen = metric_of(task.terms).risen
     for order, found in founds:
         for number, seen in found.values.items():
             row = order[number]
-            values[row, : len(seen)] = [risen(value) for value in seen]
-            taken.setdefault(row, []).append(found.epoch_s[number])
-    usual_s = statistics.fmean(second for each in taken.values() for second in each)
-    epoch_s = np.array([statistics.fmean(taken.get(row, [usual_s])) for row in range(task.trials)])
+            if np.isnan(values[row, len(seen) - 1]):
+                values[row, : len(seen)] = [risen(value) for value in seen]
+            taken.setdefault(row, []).extend(found.took_s[number])
+    # of a few epochs the first would count too much, in which the program starts
+    usual_s = statistics.median(second for each in taken.values() for second in each)
+    known = {row: each for row, each in taken.items() if len(each) >= _KNOWN}
+    epoch_s = np.array([statistics.median(known.get(row, [usual_s])) for row in range(task.trials)])
     return Recorded(task.row, _filled(values), epoch_s, np.zeros((task.trials, 0)))
-
-
-def _risen(task: Task) -> Callable[[float], float]:
-    from tez_adapter.exploration.terms import metric_of
-
-    return metric_of(task.terms).risen
 
 
 def _filled(values: Floats) -> Floats:
@@ -250,17 +248,28 @@ def report(
     """Add the rows of a task to those of others."""
     seen = [(order, each[at]) for each in found.values() for at, order in enumerate(chosen)]
     recorded = recorded_of(task, seen)
+    ours_s = statistics.fmean(one.time_s for one in found["index"])
     for policy, each in found.items():
         times = [one.time_s for one in each]
+        mean_s = statistics.fmean(times)
         if policy != "index":
             row = f"{task.row}-{policy}"
-            rows.append(make_row(row, [one.time_s for one in found["index"]], times, "s", higher_is_better=False))
-            beside[row] = {"at least": LEAST[task.row][policy], "lost": sum(one.is_lost for one in each)}
+            ratios = [other / own.time_s for other, own in zip(times, found["index"], strict=True)]
+            rows.append(Row(row, ours_s, mean_s, "s", mean_s / ours_s, spread(ratios), len(each)))
+            beside[row] = {
+                "at least": LEAST[task.row][policy],
+                "by order": " ".join(f"{ratio:.2f}x" for ratio in ratios),
+                "lost, ours and theirs": [sum(one.is_lost for one in side) for side in (found["index"], each)],
+            }
         again = [replayed(task, policy, order, recorded) for order in chosen]
         row = f"live-simulated-{task.program}-{policy}"
-        part = statistics.fmean(again) / statistics.fmean(times)
-        rows.append(Row(row, statistics.fmean(again), statistics.fmean(times), "s", part, 0.0, len(again)))
-        beside[row] = {"within": "0.87 to 1.13", "live": [round(time, 1) for time in times], "simulated": again}
+        part = statistics.fmean(again) / mean_s
+        rows.append(Row(row, statistics.fmean(again), mean_s, "s", part, 0.0, len(again)))
+        beside[row] = {
+            "within": "0.87 to 1.13",
+            "live": [round(s, 1) for s in times],
+            "simulated": [round(s, 1) for s in again],
+        }
 
 
 def main() -> int:
