@@ -8,7 +8,7 @@ them again; the target is out of reach.
 - `switch`: ms from the decision until the next trial's program begins its first epoch in the same slot, p50; at most
   200. The program imports numpy.
 - `overhead`: processor time of the job manager, the nodes and the slots, as percent of the trials' own; 16 trials
-  with epochs that burn 1 s; at most 3.
+  with ten epochs that burn 1 s each; at most 3.
 """
 
 import json
@@ -100,7 +100,7 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
 def _run(cluster: OurCluster, folder: Path, row_id: str, options: Options) -> dict[str, float]:
     conf = Configuration.load(cluster.conf_dir)
     if row_id == "overhead":
-        return _overhead(cluster, conf, folder, max(2, round(5 * options.scale)))
+        return _overhead(cluster, conf, folder, max(2, round(10 * options.scale)))
     size = 0 if row_id == "freeze" else CHECKPOINT_BYTES
     records = _explore(conf, folder, max(8, round(40 * options.scale)), 5, size, 0.02)
     if row_id == "switch":

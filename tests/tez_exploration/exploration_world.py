@@ -56,6 +56,7 @@ class World:
     checkpoints: dict[int, int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
     end: ev.EndExploration | None = None
     events: list[ev.Event] = field(default_factory=list)
 
@@ -90,6 +91,8 @@ class World:
                 self.follow(process, self.machine.woken(number, lap))
             case ev.KillTrial(_, number, lap):
                 self.kill(number, lap, told=True)
+            case ev.ReleaseSlot(slot):
+                self.released.append(slot)
             case ev.Say(line):
                 self.lines.append(line)
             case ev.EndExploration():
@@ -151,10 +154,10 @@ class World:
             self.do(ev.ClockTicked())
         raise AssertionError("no end")
 
-    def lose_slot(self, name: str) -> None:
+    def lose_slot(self, name: str, error: str = "") -> None:
         for key in [key for key, process in self.processes.items() if process.slot == name]:
             del self.processes[key]
-        self.do(ev.SlotGone(name))
+        self.do(ev.SlotGone(name, error))
 
     def restart(self, policy: str, slots: Sequence[str] = ("0.0", "1.0")) -> None:
         """Lose the job manager with all slots, and begin again from the records."""

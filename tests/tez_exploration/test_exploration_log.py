@@ -135,9 +135,8 @@ async def test_the_end_of_a_job_does_not_wait_for_room() -> None:
 
 
 def checkpoints_in(folder: Path, former: str = "") -> TrialCheckpoints:
-    found = TrialCheckpoints(CONF, f"file://{folder}/trials", former)
-    found.remove_unfinished()
-    return found
+    (folder / "trials").mkdir(parents=True, exist_ok=True)
+    return TrialCheckpoints(CONF, f"file://{folder}/trials", former)
 
 
 def test_checkpoints_are_whole_or_refused(tmp_path: Path) -> None:
@@ -165,3 +164,12 @@ def test_a_former_jobs_checkpoints_are_read_and_stay(tmp_path: Path) -> None:
     kept.save(1, 6, b"own")
     kept.delete(1, 5)
     assert checkpoints_in(tmp_path / "a").load(1, 5) == b"former" and kept.load(1, 6) == b"own"
+
+
+def test_what_no_record_names_goes(tmp_path: Path) -> None:
+    kept = checkpoints_in(tmp_path)
+    for number, iteration in ((1, 5), (1, 6), (2, 5)):
+        kept.save(number, iteration, b"x")
+    (tmp_path / "trials/.trial-000003-1.abc.tmp").touch()
+    kept.keep_only([(1, 5), (2, 5)])
+    assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["trial-000001-5", "trial-000002-5"]

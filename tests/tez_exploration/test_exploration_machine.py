@@ -155,6 +155,27 @@ def test_a_trial_that_is_killed_too_often_has_failed_and_one_that_fails_is_not_b
     assert run.error == "ZeroDivisionError" and run.verdict is not None and run.verdict.why is Why.FAILED
 
 
+def test_a_trial_that_ends_its_containers_has_failed_and_the_others_go_on() -> None:
+    world = two_slots(World.of("default", trials=3, epochs=3, losses_max=2, hopeless=9))
+    for number in range(3):
+        slot = next(process.slot for process in world.running() if process.number == 0)
+        world.lose_slot(slot, "beyond physical memory")
+        world.do(ev.SlotCame(f"0.{number + 1}", "h"))
+    assert world.machine.trials.states[0] == TrialState.ENDED
+    assert world.machine.run(0).error == "beyond physical memory"
+    world.run()
+    assert {number for number, _ in world.reports()} == {1, 2}
+
+
+def test_a_trial_that_somebody_else_stops_goes_on() -> None:
+    world = two_slots(World.of("default", epochs=3))
+    process = world.running()[0]
+    process.is_stopped = True
+    outcome = world.do(ev.TrialStopped(process.number, process.lap, 10))
+    assert outcome.decisions == [ev.ThawTrial(process.slot, process.number, process.lap)]
+    assert not process.is_stopped and not world.do(ev.TrialStopped(process.number, process.lap + 1, 10)).decisions
+
+
 def test_an_exploration_whose_first_trials_all_fail_has_failed() -> None:
     world = two_slots(World.of(trials=20, hopeless=5))
     while world.end is None:
@@ -252,15 +273,39 @@ def test_the_time_ends_it() -> None:
 
 def test_slots_that_no_trial_needs_are_given_back() -> None:
     world = two_slots(World.of("default", trials=3, epochs=6))
-    released: list[str] = []
-    carry_out = world.carry_out
-
-    def carried(decision: ev.Decision) -> None:
-        if isinstance(decision, ev.ReleaseSlot):
-            released.append(decision.slot)
-        carry_out(decision)
-
-    world.carry_out = carried  # type: ignore[method-assign, assignment]
     world.run()
-    assert world.end is not None and len(released) == 1
+    assert world.end is not None and len(world.released) == 1
     assert len(world.machine.placing.slots) == 1
+
+
+@pytest.mark.parametrize("can_checkpoint", (True, False))
+def test_a_slot_that_is_wanted_back_is_left_and_given_back(can_checkpoint: bool) -> None:
+    world = two_slots(World.of("default", trials=4, epochs=9, can_checkpoint=can_checkpoint))
+    for process in world.running():
+        world.step(process)
+    moved = next(process for process in world.running() if process.slot == "0.0")
+    world.do(ev.SlotClosing("0.0"))
+    world.do(ev.SlotClosing("0.0"))
+    world.step(moved)
+    world.do(ev.ClockTicked())
+    if not can_checkpoint:
+        assert moved in world.running() and not world.released
+        world.lose_slot("0.0")
+    else:
+        assert moved not in world.running() and world.released == ["0.0"]
+    world.run()
+    assert len(set(world.reports())) == len(world.reports()) == 36
+    begun = [r["slot"] for r in world.records if r["do"] == "begin" and r["number"] == moved.number]
+    assert begun == ["0.0", "1.0"]
+
+
+def test_what_stands_stopped_in_a_slot_that_is_wanted_back_makes_a_checkpoint() -> None:
+    world = World.of("asha-promote", trials=6, epochs=9, frozen_mb=1000, freezes_first=True)
+    two_slots(world, "h", "g")
+    while not any(process.is_stopped and process.slot == "0.0" for process in world.processes.values()):
+        for process in world.running():
+            world.step(process)
+    stopped = [process.number for process in world.processes.values() if process.is_stopped and process.slot == "0.0"]
+    world.do(ev.SlotClosing("0.0"))
+    assert set(stopped) <= world.checkpoints.keys()
+    assert not [process for process in world.processes.values() if process.is_stopped and process.slot == "0.0"]

@@ -2,140 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tez_adapter.tez_driver import SMALL
-from tests.tez_exploration.exploration_jobs import SPACE
+from tests.tez_exploration.exploration_manager import OTHER, OWNER, TERMS, Order, World, container_id
 from tez_adapter.core import events as ev
-from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
-from tez_adapter.exploration.service import ExplorationService
 from tez_adapter.exploration.store import read_records
-from tez_adapter.jobspec import Exploration, JobKind, JobSpec
-from tez_adapter.kinds.exploration import ExplorationKind
-from tez_adapter.master.access import JobAccess
+from tez_adapter.jobspec import Exploration
 from tez_adapter.master.ended import JobEnd
 from tez_adapter.protocol import ExplorationProtocol, JobClientProtocol
-from yaqd.config import Configuration
-from yaqd.ipc import Caller
 from yaqd.ipc.errors import Authorization
+from yaqd.proto import convert, job_pb2
 from yaqd.proto import job_exploration_pb2 as pb
-from yaqd.proto import job_pb2
-from yaqd.proto.protocols import Method
-
-TASK = Caller("me", None, "TOKEN", b"", "", ("127.0.0.1", 1))
-OWNER = Caller("me", None, "SIMPLE", None, None, ("127.0.0.1", 1))
-OTHER = Caller("another", None, "SIMPLE", None, None, ("127.0.0.1", 1))
-TERMS = Exploration("accuracy", space=SPACE, epochs=4, slots=2, trials=6, policy="asha-promote")
-Order = pb.TrialReportResponse
-
-
-class World:
-    """A job manager around the service."""
-
-    def __init__(self, folder: Path, terms: Exploration = TERMS, job: int = 1, **conf: str) -> None:
-        self.conf = Configuration.load(None, overrides=conf)
-        name = f"job_1_{job:04d}"
-        self.folder = f"file://{folder}/me/.training/{name}"
-        staging = f"file://{folder}/me/.staging/{name}"
-        self.spec = JobSpec(name, "j", "me", JobKind.EXPLORATION, conf, staging, exploration=terms)
-        self.machine = JobMachine(ExplorationKind().plan(self.spec, self.conf, []))
-        self.handlers: dict[str, Callable[[Any, Caller], Any]] = {}
-        self.notes: list[str] = []
-        self.finish: ev.Finish | None = None
-        access = JobAccess(self.conf, "me", lambda user: ())
-        self.service = ExplorationService(
-            self.spec,
-            self.conf,
-            self.machine,
-            self,  # type: ignore[arg-type]
-            access,
-            dispatch=self.dispatch,
-            note=self.notes.append,
-        )
-        #: the last order by slot
-        self.heard: dict[tuple[int, int], int] = {}
-
-    def register(self, method: Method[Any, Any], handler: Callable[[Any, Caller], Any]) -> None:
-        self.handlers[method.name] = handler
-
-    def dispatch(self, event: ev.Event) -> list[ev.Decision]:
-        out = self.machine.handle(event, 0.0)
-        self.finish = next((one for one in out if isinstance(one, ev.Finish)), self.finish)
-        self.service.follow()
-        return out
-
-    async def call(self, method: Method[Any, Any], request: Any, caller: Caller = TASK) -> Any:
-        answer = self.handlers[method.name](request, caller)
-        return await answer if isinstance(answer, Awaitable) else answer
-
-    def container(self, task: int) -> job_pb2.AttemptRef:
-        name = f"c{task}.{len(self.machine.vertices[0].tasks[task].attempts)}"
-        self.dispatch(ev.ContainerAllocated(name, f"h{task}:1", f"h{task}", SMALL, 10))
-        self.dispatch(ev.TaskRequested(name))
-        attempt = self.machine.containers[name].attempt
-        assert attempt is not None
-        return job_pb2.AttemptRef(vertex=0, index=attempt.id.task, number=attempt.id.number)
-
-    async def turn(self, slot: job_pb2.AttemptRef, wait_ms: int = 0) -> pb.SlotTurnResponse:
-        request = pb.SlotTurnRequest(
-            attempt=slot, host="h", heard=self.heard.get((slot.index, slot.number), 0), wait_ms=wait_ms
-        )
-        response: pb.SlotTurnResponse = await self.call(ExplorationProtocol.slotTurn, request)
-        for order in response.orders:
-            self.heard[slot.index, slot.number] = order.sequence
-        return response
-
-    async def next_trial(self, slot: job_pb2.AttemptRef) -> pb.TrialRef:
-        (order,) = (await self.turn(slot, 5000)).orders
-        assert order.action == pb.SlotOrder.BEGIN
-        return order.trial
-
-    async def begin(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef) -> pb.TrialBeginResponse:
-        begun: pb.TrialBeginResponse = await self.call(
-            ExplorationProtocol.begin, pb.TrialBeginRequest(attempt=slot, trial=trial)
-        )
-        return begun
-
-    async def report(
-        self, slot: job_pb2.AttemptRef, trial: pb.TrialRef, iteration: int, value: float | None, **more: Any
-    ) -> pb.TrialReportResponse:
-        request = pb.TrialReportRequest(
-            attempt=slot, trial=trial, iteration=iteration, value=value, can_checkpoint=True, **more
-        )
-        answer: pb.TrialReportResponse = await self.call(ExplorationProtocol.report, request)
-        return answer
-
-    async def keep(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef, iteration: int, data: bytes) -> bool:
-        request = pb.KeepCheckpointRequest(attempt=slot, trial=trial, iteration=iteration, checkpoint=data)
-        return bool((await self.call(ExplorationProtocol.keepCheckpoint, request)).is_kept)
-
-    async def over(self, slot: job_pb2.AttemptRef, trial: pb.TrialRef) -> None:
-        ended = pb.TrialChangedRequest(attempt=slot, trial=trial, change=pb.TrialChangedRequest.ENDED)
-        await self.call(ExplorationProtocol.trialChanged, ended)
-
-    async def run_to_rung(self, slot: job_pb2.AttemptRef, value: float, data: bytes = b"state") -> pb.TrialRef:
-        """Run the next trial of a slot to its first rung, where it is suspended with a checkpoint."""
-        trial = await self.next_trial(slot)
-        begun = await self.begin(slot, trial)
-        assert not begun.HasField("checkpoint") and set(json.loads(begun.params)) == {"level", "speed"}
-        assert (await self.report(slot, trial, 1, value)).order == Order.SUSPEND
-        await self.keep(slot, trial, 1, data)
-        await self.over(slot, trial)
-        return trial
-
-    def checkpoints(self) -> list[Path]:
-        return list(Path(self.folder.removeprefix("file://"), "trials").iterdir())
-
-    async def status(self, version: int = 0) -> pb.ExplorationStatusResponse:
-        request = pb.ExplorationStatusRequest(version=version)
-        found: pb.ExplorationStatusResponse = await self.call(JobClientProtocol.getExplorationStatus, request, OWNER)
-        return found
+from yaqd.proto import yarn_service_pb2 as service
 
 
 @pytest.fixture
@@ -254,7 +138,7 @@ async def test_a_slot_that_is_lost_gives_its_trial_to_another(made: Callable[...
     world = made()
     slots = [world.container(0), world.container(1)]
     trials = [await world.next_trial(slot) for slot in slots]
-    world.dispatch(ev.ContainerCompleted("c0.0", -100, "lost", None))
+    world.dispatch(ev.ContainerCompleted(str(container_id(0, 0)), -100, "lost", None))
     slot = world.container(0)
     trial = await world.next_trial(slot)
     assert (trial.number, trial.lap) == (trials[0].number, 2)
@@ -323,3 +207,74 @@ async def test_a_status_tells_what_has_changed(made: Callable[..., World]) -> No
     second = await world.status(first.version)
     # the next one for the slot is chosen already
     assert {found.number for found in second.trials} == {trial.number, trial.number + 1} and not second.terms
+
+
+async def test_another_attempt_tells_a_client_all(made: Callable[..., World]) -> None:
+    first = made()
+    await first.run_to_rung(first.container(0), 0.3)
+    seen = await first.status()
+    again = made()
+    again.service._versions_from += 1 << 24  # as a second later
+    told = await after_load(again)
+    told = await again.status(seen.version)
+    assert {trial.number for trial in told.trials} == {0, 1} and told.terms
+    assert not (await again.status(told.version)).trials
+
+
+class Broken:
+    """A generator that fails after its first trials."""
+
+    size = None
+    is_adaptive = True
+
+    def propose(self, number: int) -> dict[str, float]:
+        if number > 1:
+            raise ZeroDivisionError("no such luck")
+        return {"level": 0.5, "speed": 0.5}
+
+    def told(self, number: int, params: Any, value: float, is_final: bool) -> None:
+        raise ValueError("not interested")
+
+    def close(self) -> None:
+        pass
+
+
+async def test_a_generator_that_raises_ends_the_pool_and_is_said(
+    made: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tez_adapter.exploration.beginnings.make_generator", lambda *given, **more: Broken())
+    world = made(replace(TERMS, policy="default", epochs=1))
+    slot = world.container(0)
+    for value in (0.1, 0.2):
+        trial = await world.next_trial(slot)
+        await world.begin(slot, trial)
+        assert (await world.report(slot, trial, 1, value)).order == Order.STOP
+        await world.over(slot, trial)
+    await asyncio.wait_for(world.finished.wait(), 20)
+    assert world.finish is not None and world.finish.state is JobState.SUCCEEDED
+    assert "the generator fails, so trials after 2 are left out: no such luck" in world.notes[0]
+
+
+async def test_a_container_that_is_wanted_back_is_left_with_a_checkpoint(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, policy="default"))
+    slots = [world.container(0), world.container(1)]
+    trials = [await world.next_trial(slot) for slot in slots]
+    for slot, trial in zip(slots, trials, strict=True):
+        await world.begin(slot, trial)
+    response = service.AllocateResponse()
+    convert.put_container_id(response.preempt.contract.container.add().id, container_id(0, 0))
+    world.service.hear(response)
+    await asyncio.sleep(0)
+    assert (await world.report(slots[1], trials[1], 1, 0.2)).order == Order.CONTINUE
+    assert (await world.report(slots[0], trials[0], 1, 0.2)).order == Order.SUSPEND
+    assert await world.keep(slots[0], trials[0], 1, b"one")
+    await world.over(slots[0], trials[0])
+    world.service.tick()
+    assert (await world.turn(slots[0], 5000)).leave
+    # the other slot is free again after three more epochs
+    for iteration in (2, 3, 4):
+        await world.report(slots[1], trials[1], iteration, 0.3)
+    await world.over(slots[1], trials[1])
+    moved = await world.next_trial(slots[1])
+    begun = await world.begin(slots[1], moved)
+    assert moved.number == trials[0].number and begun.checkpoint == b"one"

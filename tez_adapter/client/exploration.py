@@ -161,9 +161,6 @@ class ExplorationWatch:
             return  # somebody else's, who does not let others look
         if status is None:
             return
-        if status.version < self._version:
-            self._version = 0  # another attempt of the job manager, which counts anew
-            return
         self._version = status.version
         for message in status.trials:
             self._trials[message.number] = trial_of(message)

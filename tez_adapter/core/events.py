@@ -153,6 +153,13 @@ class JobCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgressTold:
+    """How far a job is, 0..1, whose tasks only serve."""
+
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
@@ -176,6 +183,7 @@ Event = (
     | KillRequested
     | AbortRequested
     | JobCompleted
+    | ProgressTold
     | Tick
 )
 

@@ -26,6 +26,8 @@ class JobRecords:
         self.headroom: Resource | None = None
         self.demand = Demand(spec, self.vertices, self.containers, self.counted)
         self.changes = StateChanges(self.vertices)
+        #: how far the job is, 0..1, where its tasks only serve; None: nobody has said
+        self.told: float | None = None
 
     def asks(self) -> list[Ask]:
         """List every row that the ResourceManager should know, in a fixed order."""
@@ -42,7 +44,9 @@ class JobRecords:
     def progress(self) -> float:
         """Return the job's progress, 0..1, every vertex weighing the same, those that only serve left out."""
         counted = [v.progress() for v in self.vertices if not v.spec.serves]
-        return sum(counted) / len(counted) if counted else 1.0
+        if counted:
+            return sum(counted) / len(counted)
+        return 1.0 if self.told is None else self.told
 
     def attempt(self, attempt_id: AttemptId) -> Attempt | None:
         vertex, task, number = attempt_id

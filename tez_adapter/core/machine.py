@@ -89,6 +89,7 @@ class JobMachine:
             ev.KillRequested: self._on_kill,
             ev.AbortRequested: self._on_abort,
             ev.JobCompleted: self._on_job_completed,
+            ev.ProgressTold: self._on_progress,
             ev.Tick: self._on_tick,
         }
         self._endings.open_ready()
@@ -379,6 +380,9 @@ class JobMachine:
 
     def _on_job_completed(self, event: ev.JobCompleted) -> None:
         self._endings.finish(JobState.SUCCEEDED, event.text)
+
+    def _on_progress(self, event: ev.ProgressTold) -> None:
+        self._job.told = min(1.0, max(0.0, event.part))
 
     def _after_the_end(self, event: ev.Event) -> None:
         match event:

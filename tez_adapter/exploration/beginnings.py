@@ -138,7 +138,6 @@ def begin(
     folder = training_folder(spec.staging, spec.job_id)
     former = f"{parent_of(folder)}/{terms.resumes}" if terms.resumes else ""
     checkpoints = TrialCheckpoints(conf, f"{folder}/{TRIALS_FOLDER}", f"{former}/{TRIALS_FOLDER}" if former else "")
-    checkpoints.remove_unfinished()
     path = f"{folder}/{LOG_FOLDER}"
     files = get_filesystem(path, conf)
     files.mkdirs(path, 0o700)
@@ -162,6 +161,7 @@ def begin(
         recall(machine, records[1:])
     except (JobError, GeneratorError, ValueError, KeyError, TypeError, IndexError) as error:
         raise CannotBegin(f"the exploration cannot begin: {error}") from error
+    checkpoints.keep_only((run.number, run.checkpoint) for run in machine.runs.values() if run.checkpoint is not None)
     for number, run in machine.runs.items():
         if run.params is not None and run.shown and generator.is_adaptive:
             generator.told(number, run.params, float(machine.trials.best[number]), True)

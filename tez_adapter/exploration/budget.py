@@ -1,11 +1,13 @@
 """Checkpoints within their budget of bytes: the least promising trials' go first."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.runs import Run
 from tez_adapter.exploration.store import TrialCheckpoints
 from yaqd.policies.explore.facts import TrialState
+from yaqd.storage import StorageError
 
 
 class CheckpointBudget:
@@ -40,11 +42,12 @@ class CheckpointBudget:
         return (gone if fits else []), fits
 
     def save(self, gone: Sequence[tuple[int, int]], run: Run, iteration: int, data: bytes) -> int:
-        """Write a checkpoint; return its bytes. What it takes the place of goes. Blocking. Raises StorageError."""
-        for number, former_iteration in gone:
-            self._checkpoints.delete(number, former_iteration)
-        former = run.checkpoint
-        size = self._checkpoints.save(run.number, iteration, data)
-        if former is not None and former != iteration:
-            self._checkpoints.delete(run.number, former)
-        return size
+        """Remove what is gone and write a checkpoint; return its bytes. Blocking. Raises StorageError."""
+        for number, former in gone:
+            self._checkpoints.delete(number, former)
+        return self._checkpoints.save(run.number, iteration, data)
+
+    def forget(self, number: int, iteration: int) -> None:
+        """Remove a checkpoint that a later one has taken the place of. Blocking; one that cannot be removed stays."""
+        with suppress(StorageError):
+            self._checkpoints.delete(number, iteration)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tez_adapter.core.exploration.machine import reached_text
+from tez_adapter.core.exploration.records import reached_text
 from tez_adapter.exploration.terms import metric_of
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from tez_adapter.jobspec import Exploration

@@ -19,7 +19,7 @@ from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.runs import NO_ITERATION, Run, TrialPhase
 from tez_adapter.core.machine import JobMachine
-from tez_adapter.core.states import JobState
+from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
 from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
@@ -38,8 +38,8 @@ from yaqd.config import Configuration
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import IllegalArgument
 from yaqd.ipc.tasks import TaskSet
+from yaqd.proto import convert, job_pb2
 from yaqd.proto import job_exploration_pb2 as pb
-from yaqd.proto import job_pb2
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import Method
 from yaqd.storage import StorageError
@@ -47,6 +47,9 @@ from yaqd.storage import StorageError
 log = logging.getLogger(__name__)
 
 _ERROR_CHARS_MAX: Final = 4000
+_PROGRESS_STEP: Final = 0.005
+#: changes within a second are fewer
+_VERSION_BITS: Final = 24
 _ORDERS: Final = {
     ev.Order.CONTINUE: pb.TrialReportResponse.CONTINUE,
     ev.Order.SUSPEND: pb.TrialReportResponse.SUSPEND,
@@ -80,6 +83,10 @@ class ExplorationService:
         self._slots = SlotLinks()
         self._tasks = TaskSet()
         self._stopped_by = ""
+        #: what clients count changes by: later than all that an earlier attempt told
+        self._versions_from = int(time.time()) << _VERSION_BITS
+        #: that the job was told last
+        self._progress = -1.0
         self._begun: Beginning | None = None
         self._loaded = asyncio.get_running_loop().create_task(self._load())
         for method, handler in self._of_tasks():
@@ -244,7 +251,7 @@ class ExplorationService:
                 trial.lap,
                 request.iteration,
                 request.value if request.HasField("value") else float("nan"),
-                max(0, request.took_us) / 1e6,
+                max(1, request.took_us) / 1e6,
                 {metric.name: metric.value for metric in request.metrics},
                 request.can_checkpoint,
                 request.memory_mb,
@@ -275,7 +282,11 @@ class ExplorationService:
         except StorageError as error:
             self._note(f"a checkpoint of trial {run.number} is not kept: {error}")
             return pb.KeepCheckpointResponse(is_kept=False)
+        former = run.checkpoint
         await self._do(ev.CheckpointKept(run.number, request.iteration, size))
+        if former is not None and former != request.iteration:
+            # once the records name the later one: a job manager that is lost before that goes on from this
+            in_background(lambda: self._budget.forget(run.number, former))
         return pb.KeepCheckpointResponse()
 
     # ---- what happens
@@ -284,7 +295,13 @@ class ExplorationService:
         """Take no notice: an exploration asks for containers alone."""
 
     def hear(self, response: service.AllocateResponse) -> None:
-        """Take no notice."""
+        """Have trials leave slots whose containers the ResourceManager wants back."""
+        asked = response.preempt
+        for wanted in (*asked.contract.container, *asked.strictContract.container):
+            container = self._job.containers.get(str(convert.container_id(wanted.id)))
+            name = "" if container is None or container.attempt is None else _slot_name(container.attempt.id)
+            if name in self._slots:
+                self._tasks.start(self._do(ev.SlotClosing(name)))
 
     def follow(self) -> None:
         """Slots whose attempts are over are lost."""
@@ -292,7 +309,12 @@ class ExplorationService:
             if not self._is_live(link.attempt):
                 self._slots.remove(name)
                 if self._job.state is JobState.RUNNING:
-                    self._tasks.start(self._do(ev.SlotGone(name)))
+                    self._tasks.start(self._do(ev.SlotGone(name, self._error_of(link.attempt))))
+
+    def _error_of(self, attempt: AttemptId) -> str:
+        record = self._job.attempt(attempt)
+        is_at_fault = record is not None and record.state is AttemptState.FAILED
+        return record.error[:_ERROR_CHARS_MAX] if record is not None and is_at_fault else ""
 
     def _release(self, name: str) -> None:
         for found, link in self._slots:
@@ -309,6 +331,10 @@ class ExplorationService:
         """Let time pass."""
         if self._begun is not None and self._begun.machine.over is None:
             self._tasks.start(self._do(ev.ClockTicked()))
+            progress = self._begun.machine.progress
+            if abs(progress - self._progress) >= _PROGRESS_STEP:
+                self._progress = progress
+                self._dispatch(job_events.ProgressTold(progress))
 
     async def end(self) -> None:
         """Wait for what is being written."""
@@ -335,9 +361,10 @@ class ExplorationService:
         self._access.check_view(caller)
         if self._begun is None:
             return pb.ExplorationStatusResponse(name=self._spec.name)
-        response = status_of(self._begun.machine, request.version, self._slot_index)
+        response = status_of(self._begun.machine, max(0, request.version - self._versions_from), self._slot_index)
+        response.version += self._versions_from
         response.name, response.now_s, response.slots = self._spec.name, self._now(), len(self._slots)
-        if not request.version:
+        if request.version < self._versions_from:
             response.terms = json.dumps(asdict(self._terms))
         return response
 

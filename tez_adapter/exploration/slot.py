@@ -11,6 +11,7 @@ from tez_adapter.exploration.trial import run_trial, trial_folder
 from tez_adapter.protocol import ExplorationProtocol
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import TaskAttempt
+from tez_adapter.tasks.forked import adopt_orphans, end_children
 from tez_adapter.tasks.runners import Workplace
 from tez_adapter.tasks.shuffle_input import NoLongerWanted
 from tez_adapter.tasks.task_output import TaskFiles
@@ -26,6 +27,7 @@ _LOST: Final = 1
 
 def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
     """Run trials until the slot is not wanted any more: NoLongerWanted."""
+    adopt_orphans()  # what trials have started, should the process that forks them be killed
     # before anything else: the thread that reports to the job manager does nothing for a second yet
     nursery = Nursery(
         lambda number, lap: run_trial(attempt, at, number, lap),
@@ -81,4 +83,5 @@ class _Slot:
                     client.call(ExplorationProtocol.trialChanged, request, idempotent=True)
         except (OSError, RpcError, RemoteException) as error:
             log.error("the slot ends: %s", error)
+        end_children(0.0)
         os._exit(_LOST)

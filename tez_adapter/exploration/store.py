@@ -6,10 +6,10 @@ awaits `append` knows that its records are there. Where storage is full, reports
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from tez_adapter.background import in_background
+from tez_adapter.background import BackgroundThread
 from tez_adapter.exploration.log import ExplorationLog, Record
 from yaqd.config import Configuration
 from yaqd.ipc.tasks import TaskSet
@@ -35,6 +35,7 @@ class Commits:
         self._tasks = TaskSet()
         self._problem = ""
         self._is_ended = False
+        self._thread = BackgroundThread()
 
     def append(self, records: Sequence[Record]) -> "asyncio.Future[None]":
         """Return what is done when the records are on storage, and all before them."""
@@ -58,7 +59,7 @@ class Commits:
         """Write until it is there; return False where the job ends before that."""
         while True:
             try:
-                await asyncio.wrap_future(in_background(lambda: self._log.append(batch)))
+                await asyncio.wrap_future(self._thread.do(lambda: self._log.append(batch)))
             except StorageError as error:
                 if str(error) != self._problem:
                     self._problem = str(error)
@@ -75,6 +76,7 @@ class Commits:
         """Wait for what goes on; what cannot be written is given up."""
         self._is_ended = True
         await self._tasks.wait()
+        self._thread.close()
 
 
 class TrialCheckpoints:
@@ -113,11 +115,12 @@ class TrialCheckpoints:
         """Remove one, if it is there; a former job's stays."""
         self._files.delete(self._path(self._folder, number, iteration))
 
-    def remove_unfinished(self) -> None:
-        """Remove what a writer that was killed has left."""
+    def keep_only(self, kept: Iterable[tuple[int, int]]) -> None:
+        """Remove all but these, by trial and iteration: what a lost job manager wrote and did not note."""
         self._files.mkdirs(self._folder, 0o700)
+        names = {name_of(self._path(self._folder, number, iteration)) for number, iteration in kept}
         for entry in self._files.list(self._folder):
-            if name_of(entry.path).startswith("."):
+            if name_of(entry.path) not in names:
                 self._files.delete(entry.path)
 
     @staticmethod

@@ -23,7 +23,18 @@ class SlotCame:
 
 @dataclass(frozen=True, slots=True)
 class SlotGone:
-    """Its container is over, and all trials with a process there."""
+    """Its container is over, and all trials with a process there.
+
+    `error`: what failed there, in words, as the program that ran may be why; "" where it was taken away.
+    """
+
+    slot: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotClosing:
+    """The ResourceManager wants its container back: what runs there is to be moved while there is time."""
 
     slot: str
 
@@ -104,6 +115,7 @@ class ClockTicked:
 Event = (
     SlotCame
     | SlotGone
+    | SlotClosing
     | ParamsCame
     | TrialReported
     | CheckpointKept

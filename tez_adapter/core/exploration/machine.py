@@ -11,6 +11,7 @@ from typing import Any
 
 from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.placing import Placing
+from tez_adapter.core.exploration.records import reached_text, report_record
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.core.exploration.runs import Run, TrialPhase
 from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, TrialState, Verdict, Why
@@ -18,7 +19,7 @@ from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, Tr
 #: a process that was to be killed is killed again, s
 _KILL_AGAIN_S = 5.0
 #: events after which the policy may have something to start
-_NEWS = frozenset((ev.SlotCame, ev.SlotGone, ev.ParamsCame, ev.TrialReported))
+_NEWS = frozenset((ev.SlotCame, ev.SlotGone, ev.SlotClosing, ev.ParamsCame, ev.TrialReported))
 
 
 class ExplorationMachine:
@@ -51,6 +52,7 @@ class ExplorationMachine:
         self._handlers: dict[type, Callable[..., None]] = {
             ev.SlotCame: self._on_slot_came,
             ev.SlotGone: self._on_slot_gone,
+            ev.SlotClosing: self._on_slot_closing,
             ev.ParamsCame: self._on_params,
             ev.TrialReported: self._on_report,
             ev.CheckpointKept: self._on_kept,
@@ -85,10 +87,30 @@ class ExplorationMachine:
         self.placing.slots.add(event.slot, event.host)
 
     def _on_slot_gone(self, event: ev.SlotGone) -> None:
-        back = [run for run in self.placing.lost(event.slot) if self._runs(run)]
-        self.interrupted[:0] = [run for run in back if run not in self.interrupted]
-        for run in back:
+        ran = {run.number for run in self.placing.live() if run.phase is TrialPhase.RUNNING}
+        for run in self.placing.lost(event.slot):
             self._touch(run)
+            if not self._runs(run) or self.placing.follows(run) or run in self.interrupted:
+                continue
+            if event.error and run.number in ran:
+                self._lose(run, event.error)
+            else:
+                self.interrupted.append(run)
+
+    def _lose(self, run: Run, error: str) -> None:
+        """Have a trial go on whose process was lost, or fail where that came too often."""
+        if run.losses >= self.rules.losses_max:
+            self._ended_by_itself(run, error)
+            return
+        run.losses += 1
+        self._record({"do": "loss", "number": run.number, "error": error})
+        self._decide(ev.Say(f"trial {run.number} is taken up again: {error}"))
+        self.interrupted.append(run)
+
+    def _on_slot_closing(self, event: ev.SlotClosing) -> None:
+        following = self.placing.close(event.slot)
+        if following is not None and self._runs(following):
+            self.interrupted.insert(0, following)
 
     # ---- which trials run
 
@@ -148,7 +170,7 @@ class ExplorationMachine:
             risen = self.rules.metric.risen(event.value)
             held = all(limit.holds(event.metrics) for limit in self.rules.limits)
             verdict, reached = self._judge(run, event, risen, held)
-            self._record(_report_record(event, risen, self._now, verdict, reached=reached))
+            self._record(report_record(event, risen, self._now, verdict, reached=reached))
             run.answer = self._answer(run, verdict, reached=reached)
             self._decide(run.answer)
             self._touch(run)
@@ -177,7 +199,8 @@ class ExplorationMachine:
         self._decide(ev.TellGenerator(run.number, best, state == TrialState.ENDED))
         if reached:
             self._win(run)
-        if self.ending and state != TrialState.ENDED:
+        moves = state == TrialState.RUNNING and self.placing.is_closing(run)
+        if moves or (self.ending and state != TrialState.ENDED):
             return self.placing.leave(run, self._parting(run), self.rules.suspend_wait_s)
         if state == TrialState.RUNNING:
             return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
@@ -232,9 +255,13 @@ class ExplorationMachine:
 
     def _on_stopped(self, event: ev.TrialStopped) -> None:
         run = self.runs.get(event.number)
-        if run is not None and run.lap == event.lap and run.phase is TrialPhase.LEAVING:
+        if run is None or run.lap != event.lap:
+            return
+        if run.phase is TrialPhase.LEAVING:
             self.placing.frozen(run, event.memory_mb)
             self._touch(run)
+        elif run.phase is TrialPhase.RUNNING:  # by somebody else, who does not know that it would stay so
+            self._decide(ev.ThawTrial(run.home, run.number, run.lap))
 
     def _on_trial_over(self, event: ev.TrialOver) -> None:
         run = self.runs.get(event.number)
@@ -244,13 +271,13 @@ class ExplorationMachine:
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:
-            if event.is_killed and run.losses < self.rules.losses_max:
-                run.losses += 1
-                self._record({"do": "loss", "number": run.number, "error": event.error})
-                self._decide(ev.Say(f"trial {run.number} is taken up again: {event.error}"))
-                self.interrupted.append(run)
+            if event.is_killed:
+                self._lose(run, event.error)
             else:
                 self._ended_by_itself(run, event.error)
+        elif self._runs(run) and not self.ending and not self.placing.follows(run):
+            self._has_news = True
+            self.interrupted.append(run)
 
     def _ended_by_itself(self, run: Run, error: str) -> None:
         count = int(self.trials.counts[run.number])
@@ -302,12 +329,15 @@ class ExplorationMachine:
         """Slots that are of use: no more than there are trials that have not ended."""
         return min(self.rules.terms.slots, max(1, int((self.trials.states != TrialState.ENDED).sum())))
 
+    @property
+    def progress(self) -> float:
+        """How far it is, 0..1: by the trials that have ended, or by its time."""
+        ended = float((self.trials.states == TrialState.ENDED).mean())
+        return 1.0 if self.over is not None else max(ended, min(1.0, self._now / self.rules.terms.max_time_s))
+
     def _release_slots(self) -> None:
-        idle = [slot for slot in self.placing.slots if slot.is_free and slot.running is None]
-        for slot in idle[: max(0, len(self.placing.slots) - self.slots_wanted)]:
-            if not any(run.home == slot.name for run in self.placing.live()):
-                self.placing.slots.remove(slot.name)
-                self._decide(ev.ReleaseSlot(slot.name))
+        for slot in self.placing.released(self.slots_wanted):
+            self._decide(ev.ReleaseSlot(slot.name))
 
     def _end_if_done(self) -> None:
         if self.over is not None:
@@ -358,27 +388,3 @@ class ExplorationMachine:
         for run in self.runs.values():
             self._touch(run)
         self._out = ev.Outcome()
-
-
-def reached_text(number: int) -> str:
-    """Say who ended the exploration."""
-    return f"trial {number} reached the target"
-
-
-def _report_record(
-    event: ev.TrialReported, risen: float, now: float, verdict: Verdict, *, reached: bool
-) -> dict[str, Any]:
-    facts = [int(verdict.action), int(verdict.why), verdict.value, verdict.bound, float(verdict.priority)]
-    return {
-        "do": "report",
-        "number": event.number,
-        "iteration": event.iteration,
-        "value": event.value,
-        "risen": risen,
-        "took_s": event.took_s,
-        "now": now,
-        "can": event.can_checkpoint,
-        "metrics": dict(event.metrics),
-        "verdict": facts,
-        "reached": reached,
-    }

@@ -159,6 +159,41 @@ class Placing:
         if slot is not None and slot.running is run:
             slot.running = None
 
+    def close(self, name: str) -> Run | None:
+        """Note that a slot is wanted back; return the trial that was to begin there.
+
+        What stands stopped there makes a checkpoint where it can.
+        """
+        slot = self.slots.get(name)
+        if slot is None or slot.is_closing:
+            return None
+        slot.is_closing = True
+        following, slot.following = slot.following, None
+        for run in self.live():
+            if run.home == name and run.phase is TrialPhase.FROZEN and run.can_checkpoint:
+                self.evict(run)
+        return following
+
+    def is_closing(self, run: Run) -> bool:
+        """Return whether a trial is to leave because its slot, or the one with its process, is wanted back."""
+        slots = (self.slots.get(run.slot), self.slots.get(run.home))
+        return run.can_checkpoint and any(slot is not None and slot.is_closing for slot in slots)
+
+    def follows(self, run: Run) -> bool:
+        """Return whether a slot is kept for a trial."""
+        return any(slot.following is run for slot in self.slots)
+
+    def released(self, wanted: int) -> list[Slot]:
+        """Take out the slots that have no process and are wanted back, or are more than `wanted`; return them."""
+        homes = {run.home for run in self.live()}
+        idle = [slot for slot in self.slots if slot.running is None and slot.following is None]
+        able = sorted((slot for slot in idle if slot.name not in homes), key=lambda slot: not slot.is_closing)
+        closing = sum(slot.is_closing for slot in able)
+        found = able[: max(closing, len(self.slots) - wanted)]
+        for slot in found:
+            self.slots.remove(slot.name)
+        return found
+
     def lost(self, name: str) -> list[Run]:
         """Note that a slot is gone; return the trials that were in it or were to begin there."""
         slot = self.slots.remove(name)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tez_adapter.core.exploration import events as ev
-from tez_adapter.core.exploration.machine import ExplorationMachine, reached_text
+from tez_adapter.core.exploration.machine import ExplorationMachine
+from tez_adapter.core.exploration.records import reached_text
 from tez_adapter.core.exploration.runs import Run
 from yaqd.policies.explore.facts import Action, Start, Verdict, Why
 

@@ -73,11 +73,14 @@ class Slot:
     running: Run | None = None
     #: the trial that comes next
     following: Run | None = None
+    #: its container is wanted back
+    is_closing: bool = False
 
     @property
     def is_free(self) -> bool:
         """Whether a trial may be chosen for it."""
-        return self.following is None and (self.running is None or self.running.phase is TrialPhase.LEAVING)
+        is_left = self.running is None or self.running.phase is TrialPhase.LEAVING
+        return is_left and self.following is None and not self.is_closing
 
 
 class Slots:
