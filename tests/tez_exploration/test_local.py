@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 
 from tests.tez_exploration import exploration_programs as programs
-from tez_adapter.exploration.generators.make import make_generator
+from tez_adapter.core.exploration.runs import Run, TrialPhase
 from tez_adapter.exploration.joins.style import Joined, style_of
 from tez_adapter.exploration.local.driver import LocalExploration
-from tez_adapter.exploration.local.records import LocalTrial
 from tez_adapter.exploration.local.saved import SavedTrials
-from tez_adapter.exploration.terms import make_policy
+from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from tez_adapter.jobspec import Exploration
-from yaqd.ml.space import Space
+from yaqd.config import Configuration
 from yaqd.policies.explore.facts import TrialState, Why
 
 pytestmark = pytest.mark.slow
+
+CONF = Configuration.load(None, environ={})
 
 
 def explored(
@@ -31,7 +32,7 @@ def explored(
     *,
     arguments: tuple[str, ...] = (),
     space: str = programs.SPACE,
-    heard: Any = lambda record: None,
+    heard: Any = lambda exploration, run: None,
     **options: Any,
 ) -> ExplorationView:
     path = tmp_path / "program.py"
@@ -53,14 +54,17 @@ def explored(
     exploration = LocalExploration(
         terms,
         joined,
-        make_generator(terms.generator, Space.parse(space), seed=terms.seed, trials=terms.trials),
-        make_policy(terms),
+        ExplorationSettings.read(CONF),
         tmp_path,
-        heard=heard,
+        heard=lambda run: heard(exploration, run),
     )
     view = exploration.run()
     assert children() == []
     return view
+
+
+def _is_frozen(exploration: LocalExploration) -> bool:
+    return any(run.phase is TrialPhase.FROZEN for run in exploration._machine.runs.values())
 
 
 def children() -> list[str]:
@@ -85,7 +89,7 @@ def test_each_style_reaches_the_target(tmp_path: Path, text: str, options: dict[
     winner = view.trials[view.winner]
     assert winner.values[-1] >= 0.85 and winner.why is Why.REACHED
     assert abs(winner.params["rate"] - 0.3) < 0.15
-    assert view.ending.startswith(f"trial {view.winner} reached the target: accuracy 0.8")
+    assert view.ending == f"trial {view.winner} reached the target"
     assert view.best is not None and view.best.number == view.winner
 
 
@@ -113,7 +117,7 @@ def test_a_trial_without_checkpoint_is_stopped_in_place(tmp_path: Path) -> None:
         target=2.0,
         policy="asha-promote",
         trials=8,
-        heard=lambda record: seen.append(record.process is not None and record.process.is_stopped),
+        heard=lambda exploration, run: seen.append(run.phase is TrialPhase.FROZEN or _is_frozen(exploration)),
     )
     assert any(seen)
     assert [trial.begun for trial in view.trials if trial.values] == [1] * sum(bool(t.values) for t in view.trials)
@@ -156,12 +160,12 @@ def test_a_condition_ends_it(tmp_path: Path) -> None:
 def test_time_ends_it(tmp_path: Path) -> None:
     text = "import time\nfrom yaqd.ml import report\nreport(iteration=1, accuracy=0.1)\ntime.sleep(600)\n"
     view = explored(tmp_path, text, target=0.9, max_time_s=3.0)
-    assert view.ending == "3 s are over" and view.now_s < 30
+    assert view.ending == "the time is over: 3 s" and view.now_s < 30
 
 
 def test_the_target_rises_where_it_is_unknown(tmp_path: Path) -> None:
     view = explored(tmp_path, programs.SCRIPT, trials=5)
-    assert view.ending == "no trial is left"
+    assert view.ending == "all trials have ended"
     assert all(len(trial.values) == 30 for trial in view.trials)
 
 
@@ -173,31 +177,31 @@ def test_a_grid_is_gone_through(tmp_path: Path) -> None:
 
 def test_programs_that_fail_end_it(tmp_path: Path) -> None:
     view = explored(tmp_path, "raise ValueError('no data')\n", target=0.9, trials=3)
-    assert view.ending == "all trials failed"
+    assert view.ending.startswith("3 trials failed and none reported anything: ")
     assert all(trial.failure.endswith("failed: ValueError: no data") for trial in view.trials)
     view = explored(tmp_path, "raise ValueError('no data')\n", target=0.9, trials=100)
-    assert view.ending.startswith("the first 1") and view.ending.endswith("trials failed")
+    assert view.ending.startswith("5 trials failed and none reported anything: ")
 
 
 def test_a_metric_that_never_comes_is_told_with_those_that_do(tmp_path: Path) -> None:
     view = explored(tmp_path, programs.SCRIPT.replace("accuracy=accuracy", "acc=accuracy"), target=0.9, trials=2)
-    assert view.trials[0].failure == "no report with accuracy: it has acc, memory"
+    assert view.best is None and "a report has no accuracy: it has acc, memory" in view.notices
 
 
 def test_one_that_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
     killed: list[int] = []
 
-    def kill(record: LocalTrial) -> None:
-        if record.number == 0 and len(record.values) == 3 and not killed:
+    def kill(exploration: LocalExploration, run: Run) -> None:
+        if run.number == 0 and len(run.shown) == 3 and not killed:
             killed.append(0)
-            assert record.process is not None
-            os.killpg(record.process.pid, signal.SIGKILL)
+            os.killpg(exploration._processes[0].pid, signal.SIGKILL)
 
     view = explored(tmp_path, programs.SCRIPT, target=2.0, policy="default", trials=2, slots=1, heard=kill)
     assert killed and view.trials[0].begun == 2 and len(view.trials[0].values) == 30
-    assert any("was ended by signal 9: it begins again" in line for line in view.notices)
+    assert any("trial 0 is taken up again: its process was killed by signal 9" in line for line in view.notices)
     view = explored(tmp_path, "import os\nos.kill(os.getpid(), 9)\n", target=2.0, trials=1)
-    assert view.trials[0].failure == "its process was ended by signal 9, 4 times"
+    assert view.trials[0].failure == "its process was killed by signal 9"
+    assert view.trials[0].begun == CONF.get_int("yaq.ml.explore.trial-attempts")
 
 
 _ODD = """
@@ -215,17 +219,15 @@ report(iteration=5, accuracy=0.2)
 def test_odd_reports_do_no_harm(tmp_path: Path) -> None:
     view = explored(tmp_path, _ODD, target=float("1e9"), policy="index", trials=2, epochs=10)
     values = view.trials[0].values
-    assert values[0] == 0.1 and values[-1] == 0.2 and len(values) == 4
-    assert any("go back or repeat" in line for line in view.notices)
-    assert any("a report has no accuracy" in line for line in view.notices)
+    assert values[0] == 0.1 and values[-1] == 0.2 and len(values) == 5
+    assert any("a report has no accuracy: it has other" in line for line in view.notices)
 
 
 def test_a_checkpoint_that_fails_fails_its_trial_alone(tmp_path: Path) -> None:
     text = programs.SCRIPT.replace("lambda: str(epoch).encode()", "lambda: 1 / 0")
     view = explored(tmp_path, text, target=2.0, policy="asha-promote", trials=4)
-    failed = [trial for trial in view.trials if trial.failure]
-    assert failed and all("ZeroDivisionError" in trial.failure for trial in failed)
-    assert view.is_over
+    assert any("failed: ZeroDivisionError" in line for line in view.notices)
+    assert view.is_over and all(trial.values for trial in view.trials)
 
 
 def test_checkpoints_keep_to_their_budget_the_least_promising_go_first(tmp_path: Path) -> None:
@@ -239,12 +241,17 @@ def test_checkpoints_keep_to_their_budget_the_least_promising_go_first(tmp_path:
 
 
 def test_no_process_is_left_where_it_is_interrupted(tmp_path: Path) -> None:
-    def interrupt(record: LocalTrial) -> None:
+    seen: list[LocalExploration] = []
+
+    def interrupt(exploration: LocalExploration, run: Run) -> None:
+        seen.append(exploration)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         explored(tmp_path, programs.SCRIPT, target=0.9, heard=interrupt)
     assert children() == []
+    view = seen[0].view()
+    assert view.ending == "it was interrupted" and view.best is not None  # what was found is there
 
 
 def test_a_view_has_every_trial_as_json(tmp_path: Path) -> None:

@@ -48,14 +48,21 @@ class LocalTrialChannel:
             }
         )
         answer, _ = self._wire.receive()
-        self._since = time.monotonic()
-        if answer["say"] == "suspend" and checkpoint is not None:
-            data = checkpoint()
-            if not isinstance(data, bytes | bytearray | memoryview):
-                raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
-            self._wire.send({"say": "suspended"}, bytes(data))
+        suspends = answer["say"] == "suspend"
+        if checkpoint is not None and (suspends or answer["wants_checkpoint"]):
+            self._keep(iteration, checkpoint)
+        if suspends or answer["say"] == "leave":
             _leave()
+        self._since = time.monotonic()
         return Said(usable_cores(), stop=answer["say"] == "stop")
+
+    def _keep(self, iteration: int, checkpoint: Callable[[], bytes]) -> None:
+        data = checkpoint()
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+        if len(data) > CHECKPOINT_MAX:
+            raise ValueError(f"a checkpoint of {len(data)} bytes: at most {CHECKPOINT_MAX} are kept")
+        self._wire.send({"say": "checkpoint", "iteration": iteration}, bytes(data))
 
     def last_checkpoint(self) -> bytes | None:
         """Return what the trial was suspended with."""

@@ -8,13 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
-
 from tez_adapter.exploration.joins.begun import Begun
 from tez_adapter.exploration.joins.style import Joined
 from tez_adapter.exploration.local.child import CHECKPOINT_MAX
 from tez_adapter.exploration.local.forking import TrialForker
 from tez_adapter.exploration.local.wire import Wire
+from tez_adapter.exploration.nursery import group_memory_mb
 
 #: in the middle of a frame a trial may be silent for so long
 _FRAME_S: Final = 60.0
@@ -29,13 +28,13 @@ class TrialProcess:
         joined: Joined,
         arguments: tuple[str, ...],
         begun: Begun,
+        lap: int,
         checkpoint: bytes | None,
         *,
         log: Path,
     ) -> None:
-        """Start it. `log`: gets what the program prints. Raises OSError."""
-        self.number = begun.number
-        self.is_stopped = False
+        """Start it. `lap`: counts the processes of the trial. `log`: gets what the program prints. Raises OSError."""
+        self.number, self.lap = begun.number, lap
         self._forker = forker
         ours, theirs = socket.socketpair()
         with theirs:
@@ -55,30 +54,22 @@ class TrialProcess:
         with contextlib.suppress(OSError):  # it has ended already: the next receive says so
             self.wire.send(told, checkpoint or b"")
 
-    def answer(self, say: str) -> None:
+    def answer(self, say: str, *, wants_checkpoint: bool = False) -> None:
         """Answer the report that it waits for."""
         with contextlib.suppress(OSError):
-            self.wire.send({"say": say})
+            self.wire.send({"say": say, "wants_checkpoint": wants_checkpoint})
 
     def stop(self) -> None:
         """Stop the group in place; it keeps its memory and no processor."""
         self._signal(signal.SIGSTOP)
-        self.is_stopped = True
 
     def go_on(self) -> None:
         """Take the group up again; it still waits for the answer to its report."""
-        self.is_stopped = False
         self._signal(signal.SIGCONT)
 
-    def memory(self) -> int:
-        """Return the resident memory of the group, bytes."""
-        found = 0
-        with contextlib.suppress(psutil.Error):
-            own = psutil.Process(self.pid)
-            for each in (own, *own.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    found += int(each.memory_info().rss)
-        return found
+    def memory_mb(self) -> int:
+        """Return the resident memory of the group, MB."""
+        return group_memory_mb(self.pid)
 
     def end(self) -> int:
         """End the group at once; return the exit status of the trial, as `subprocess` has it."""

@@ -1,63 +1,41 @@
 """A local exploration as somebody sees it who looks."""
 
+import math
 from collections.abc import Sequence
 
-from tez_adapter.exploration.local.records import LocalTrial
-from tez_adapter.exploration.terms import metric_of
+from tez_adapter.core.exploration.machine import ExplorationMachine
+from tez_adapter.core.exploration.runs import Run, TrialPhase
+from tez_adapter.exploration.past import Standing, view_of
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from tez_adapter.jobspec import Exploration
-from yaqd.policies.explore.facts import Trials, TrialState
+from yaqd.policies.explore.facts import TrialState
 
 
 def shown(
-    terms: Exploration,
-    name: str,
-    trials: Trials,
-    records: Sequence[LocalTrial],
-    notices: Sequence[str],
-    *,
-    now_s: float,
-    ending: str,
-    winner: int | None,
-    reached_s: float | None,
+    machine: ExplorationMachine, terms: Exploration, name: str, now_s: float, notices: Sequence[str], ending: str
 ) -> ExplorationView:
-    """Return the view of an exploration and its trials."""
-    return ExplorationView(
-        name=name,
-        metric_name=terms.metric,
-        metric=metric_of(terms),
-        target=terms.target,
-        kill=terms.kill,
-        epochs=terms.epochs,
-        slots=terms.slots,
-        max_time_s=terms.max_time_s,
-        policy=terms.policy,
-        generator=terms.generator,
-        level=terms.level,
-        boundary=terms.boundary,
-        now_s=now_s,
-        is_over=bool(ending),
-        ending=ending,
-        winner=winner,
-        reached_s=reached_s,
-        trials=tuple(_trial(trials, record) for record in records),
-        notices=tuple(notices),
-    )
+    """Return the view of an exploration and its trials. `ending`: why it ended, where its machine has not."""
+    over = machine.over
+    ending = ending or (machine.ending if over is None else over.text)
+    standing = Standing(now_s, over is not None or bool(ending), ending, machine.winner, machine.reached_s)
+    trials = [_trial(machine, run, is_over=standing.is_over) for run in machine.runs.values()]
+    return view_of(name, terms, trials, standing, notices=tuple(notices))
 
 
-def _trial(trials: Trials, record: LocalTrial) -> TrialView:
-    number = record.number
+def _trial(machine: ExplorationMachine, run: Run, *, is_over: bool) -> TrialView:
+    state = TrialState(int(machine.trials.states[run.number]))
+    verdict = run.verdict
     return TrialView(
-        number,
-        record.params or {},
-        TrialState(int(trials.states[number])),
-        tuple(record.values),
-        float(trials.spent_s[number]),
-        record.why if record.begun else None,
-        record.value,
-        record.bound,
-        record.slot,
-        record.process is not None and record.process.is_stopped,
-        record.begun,
-        record.failure,
+        run.number,
+        run.params or {},
+        TrialState.PARKED if is_over and state is TrialState.RUNNING else state,
+        tuple(run.shown),
+        float(machine.trials.spent_s[run.number]),
+        None if verdict is None else verdict.why,
+        math.nan if verdict is None else verdict.value,
+        math.nan if verdict is None else verdict.bound,
+        int(run.slot or run.home) if run.slot or run.home else None,
+        run.phase is TrialPhase.FROZEN,
+        run.lap,
+        run.error,
     )

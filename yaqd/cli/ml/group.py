@@ -5,7 +5,7 @@ from yaqd.cli.lazy import Lazy, LazyGroup
 _COMMANDS = {
     "local": Lazy("yaqd.cli.ml.local", "local", "Train a model on this machine, without a cluster."),
     "submit": Lazy("yaqd.cli.ml.submit", "submit", "Train a model on the cluster."),
-    "list": Lazy("yaqd.cli.ml.watching", "list_jobs", "List training jobs: loss, cores, how far they are."),
+    "list": Lazy("yaqd.cli.ml.watching", "list_jobs", "List training jobs and explorations, and how far they are."),
     "watch": Lazy("yaqd.cli.ml.watching", "watch", "Watch the losses of training jobs fall."),
     "stop": Lazy("yaqd.cli.ml.submit", "stop", "End a job after its iteration, with a checkpoint."),
     "resume": Lazy("yaqd.cli.ml.submit", "resume", "Go on with a job that has ended, from its last checkpoint."),

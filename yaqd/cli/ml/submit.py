@@ -184,6 +184,9 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
 
 @click.command("resume")
 @click.argument("application", shell_complete=all_applications)
+@click.option("--target", type=FiniteFloat(), metavar="X", help="Of an exploration: another target.")
+@click.option("--max-time", metavar="TIME", help="Of an exploration: another time for it all, 90m or 24h.")
+@click.option("--slots", type=click.IntRange(1, 10_000), metavar="N", help="Of an exploration: trials at once.")
 @click.option("--queue", help="Queue to submit to.")
 @_no_wait
 @quiet_option
@@ -195,6 +198,9 @@ def resume(
     ctx: click.Context,
     conf: Configuration,
     application: str,
+    target: float | None,
+    max_time: str | None,
+    slots: int | None,
     queue: str | None,
     no_wait: bool,
     quiet: bool,
@@ -222,11 +228,15 @@ def resume(
                     f"{application_id} has not ended ({state.name}): end it first with `yaq ml stop {application_id}`"
                 )
     chosen = queue or conf.require("mapreduce.job.queuename")
+    changed = [
+        name for name, value in {"target": target, "max-time": max_time, "slots": slots}.items() if value is not None
+    ]
     if was_exploration(conf, user, application_id):
-        from tez_adapter.client.exploration import resume_exploration
-        from yaqd.cli.ml.explore.submit import follow_exploration
+        from yaqd.cli.ml.explore.submit import follow_exploration, go_on
 
-        job = resume_exploration(conf, user, application_id, queue=chosen)
+        job = go_on(conf, user, application_id, chosen, target=target, max_time=max_time, slots=slots)
         ctx.exit(follow_exploration(job, no_wait=no_wait, as_json=as_json, is_quiet=quiet))
+    if changed:
+        raise CommandError(f"--{changed[0]} is of explorations, and {application_id} is a training job: leave it out")
     job = resume_training(conf, user, application_id, queue=chosen)
     ctx.exit(_follow(job, no_wait=no_wait, as_json=as_json, quiet=quiet))

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,7 +35,7 @@ _CHART_COLUMNS = 72
 @json_option
 @with_conf
 def list_jobs(conf: Configuration, show_all: bool, limit: int, as_json: bool) -> None:
-    """List training jobs: how far they are, their loss, their cores.
+    """List training jobs: how far they are, their loss, their cores; then explorations, with their best metric.
 
     `normalized` is 1 at the first loss and 0 at the predicted last one, `gain` how far it is predicted to fall until
     cores are divided again, and `to 90 %` when nine tenths of its fall are done. The ResourceManager predicts; where it
@@ -44,14 +45,24 @@ def list_jobs(conf: Configuration, show_all: bool, limit: int, as_json: bool) ->
     Example:
       yaq ml list --all
     """
-    views = _looks(conf, _reports(conf, show_all=show_all)[:limit])
+    from yaqd.cli.ml.explore.listing import print_explorations, summaries
+    from yaqd.cli.ml.explore.look import is_exploration
+
+    reports = _reports(conf, show_all=show_all, is_wanted=lambda one: _is_training(one) or is_exploration(one))[:limit]
+    views = _looks(conf, [report for report in reports if _is_training(report)])
+    explorations = summaries(conf, [report for report in reports if is_exploration(report)])
     predicted = _predictions(conf, is_quiet=as_json) if views else {}
     pairs = [(view, predicted.get(str(view.report.id), {})) for view in views]
     if as_json:
-        print_json([_as_dict(view) | _predicted(found) for view, found in pairs])
-    else:
+        print_json([*(_as_dict(view) | _predicted(found) for view, found in pairs), *explorations])
+        return
+    if pairs or not explorations:
         rows = [_row(view, found) for view, found in pairs]
         print_table(_HEADINGS, rows, empty="no training jobs: yaq ml submit starts one")
+    if explorations:
+        if pairs:
+            click.echo()
+        print_explorations(explorations)
 
 
 def _predictions(conf: Configuration, *, is_quiet: bool) -> dict[str, dict[str, Any]]:
@@ -165,15 +176,22 @@ def _now(view: "TrainingView") -> str:
     return ", ".join(parts) or "no report yet"
 
 
-def _reports(conf: Configuration, *, show_all: bool) -> "list[ApplicationReport]":
-    """Training jobs, the latest first."""
+def _is_training(report: "ApplicationReport") -> bool:
     from tez_adapter.client.training import APPLICATION_TYPE
+
+    return report.type == APPLICATION_TYPE
+
+
+def _reports(
+    conf: Configuration, *, show_all: bool, is_wanted: "Callable[[ApplicationReport], bool]" = _is_training
+) -> "list[ApplicationReport]":
+    """Jobs of a kind, the latest first."""
     from yaqd.cli.client import rm_client
     from yaqd.model import YarnApplicationState
 
     states = () if show_all else [state for state in YarnApplicationState if not state.is_final]
     with rm_client(conf) as rm:
-        found = [report for report in rm.applications(states=states) if report.type == APPLICATION_TYPE]
+        found = [report for report in rm.applications(states=states) if is_wanted(report)]
     return sorted(found, key=lambda report: (report.id.cluster_timestamp, report.id.id), reverse=True)
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.exploration.generators.adaptive import check_installed
-from tez_adapter.exploration.generators.generator import Generator, GeneratorError
+from tez_adapter.exploration.generators.generator import GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
 from tez_adapter.exploration.joins.command import pattern_for
 from tez_adapter.exploration.joins.style import Joined, style_of
+from tez_adapter.exploration.joins.suggested import suggested_space
 from tez_adapter.exploration.terms import PREDICTING, make_policy, metric_of
 from tez_adapter.jobspec import Exploration
 from yaqd.cli.exits import CommandError
@@ -36,18 +37,6 @@ class Asked:
     space: Space | None
     #: SCRIPT as it was given; "" of a command
     script: str
-
-    def generator(self, note: Any) -> Generator:
-        """Return a generator. `note`: is told in a line when it fails."""
-        terms = self.terms
-        return make_generator(
-            terms.generator,
-            self.space,
-            seed=terms.seed,
-            trials=terms.trials,
-            configurations=terms.configurations,
-            note=note,
-        )
 
 
 def asked(
@@ -75,18 +64,20 @@ def asked(
             raise CommandError(f"{joined.path} is called as {joined.function}(...): it takes no ARGUMENTS")
         if options["pattern"]:
             raise CommandError("--pattern finds the metric in the output of a --command; a Python file reports it")
-    space_text = _text("--space", space)
+    space_text, where = _text("--space", space), str(space)
+    if space is None and configurations is None and joined.style == "objective":
+        space_text, where = suggested_space(joined), f"{joined.path}, as it suggests"
     lines = _text("--configurations", configurations)
     terms = Exploration(
         space=space_text,
         configurations=lines,
         style=joined.style,
         arguments=words,
-        max_time_s=_seconds(max_time),
+        max_time_s=0.0 if max_time is None else seconds(max_time),
         limits=tuple((limit.name, limit.relation, limit.bound) for limit in map(_limit, limits)),
         **options,
     )
-    parsed = Space.parse(space_text, str(space)) if space is not None else None
+    parsed = Space.parse(space_text, where) if space_text else None
     _check(terms)
     found = Asked(terms, joined, parsed, "" if is_command else script)
     _check_generator(found, configurations)
@@ -133,8 +124,9 @@ def _check_scale(terms: Exploration) -> None:
     """Refuse a metric that a predicting policy knows no scale of."""
     if terms.policy not in PREDICTING or terms.level or (terms.lower is not None and terms.upper is not None):
         return
-    known = [number for number in (terms.target, terms.kill) if number is not None]
-    if terms.mode == "min" or any(not 0.0 <= number <= 1.0 for number in known) or terms.solved:
+    solved = Solved.parse(terms.solved).bound if terms.solved else None
+    known = [number for number in (terms.target, terms.kill, solved) if number is not None]
+    if terms.mode == "min" or any(not 0.0 <= number <= 1.0 for number in known):
         raise CommandError(
             f"policy {terms.policy} predicts metrics from 0 to 1 that rise: say with --lower and --upper between which "
             f"numbers {terms.metric} lies (beyond them it counts as the bound)"
@@ -178,9 +170,8 @@ def _text(option: str, path: Path | None) -> str:
         raise CommandError(f"{option} {path}: {error.strerror or error}") from None
 
 
-def _seconds(text: str | None) -> float:
-    if text is None:
-        return 0.0
+def seconds(text: str) -> float:
+    """Return what --max-time says. CommandError: it is no duration, or none above 0."""
     try:
         found = parse_duration_ms(text, "s") / 1000
     except ValueError as error:

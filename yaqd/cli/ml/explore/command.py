@@ -101,14 +101,14 @@ def explore(
     \b
     A program joins in one of four ways:
       script       trial.params["rate"] and report(iteration=.., accuracy=.., checkpoint=f) of yaqd.ml
-      objective    objective(trial), as Optuna calls it
+      objective    objective(trial), as Optuna calls it; its own suggestions are the space
       train        train(config), as Ray Tune calls it; it reports with yaqd.ml.report
       command      any program: --command, and the metric by a pattern on its output
 
     \b
     Examples:
       yaq ml explore train.py --space space.toml --metric accuracy --target 0.77 --slots 4 --max-time 24h
-      yaq ml explore objective.py --space space.toml --metric loss --mode min --lower 0 --upper 3 --target 0.1 --local
+      yaq ml explore objective.py --metric loss --mode min --lower 0 --upper 3 --target 0.1 --local
       yaq ml explore --command --space space.toml --metric accuracy --target 0.9 -- ./train.sh --rate {rate}
     """
     from yaqd.cli.ml.explore.asked import asked
@@ -123,6 +123,7 @@ def explore(
         refuse_of_clusters(ctx, no_wait=no_wait, queue=queue, memory=memory_mb, files=files)
         ctx.exit(
             explore_here(
+                conf,
                 given,
                 name or Path(script).stem,
                 py_files=words(py_files),

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -10,23 +11,25 @@ from typing import Any
 
 import click
 
-from tez_adapter.exploration.generators.generator import Generator
+from tez_adapter.core.exploration.runs import Run
 from tez_adapter.exploration.local.driver import LocalExploration
-from tez_adapter.exploration.local.records import LocalTrial
-from tez_adapter.exploration.terms import make_policy
+from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.ml.explore.asked import Asked
 from yaqd.cli.ml.explore.export import write_lines
 from yaqd.cli.ml.explore.table import params_text, print_rows, rows, summary
 from yaqd.cli.output import duration, print_fields, print_json
-from yaqd.policies.explore.guide import ForestGuide
+from yaqd.config import Configuration
 
 #: rows of the table at the end
 _SHOWN = 15
+#: between lines of progress
+_EVERY_S = 1.0
 
 
 def explore_here(
+    conf: Configuration,
     given: Asked,
     name: str,
     *,
@@ -37,30 +40,28 @@ def explore_here(
     as_json: bool,
     is_quiet: bool,
 ) -> int:
-    """Run an exploration to its end and show its trials; return the exit code: 1 where the target was not reached."""
+    """Run an exploration to its end and show its trials; return the exit code: 1 where no trial reported."""
     _prepare(py_files, environment)
     if logs is not None:
         logs.mkdir(parents=True, exist_ok=True)
-    note = _note
-    generator = given.generator(note)
     with tempfile.TemporaryDirectory(prefix="yaq-explore-") if logs is None else nullcontext(str(logs)) as folder:
         exploration = LocalExploration(
             given.terms,
             given.joined,
-            generator,
-            make_policy(given.terms),
+            ExplorationSettings.read(conf),
             Path(folder),
-            guide=_guide(given, generator),
             name=name,
-            heard=_silent if is_quiet or as_json else partial(_progress, given),
-            note=note,
+            heard=_silent if is_quiet or as_json else partial(_progress, given, [-_EVERY_S]),
+            note=_note,
         )
-        view = exploration.run()
-    if exported is not None:
-        write_lines(view, exported)
-    _tell(view, as_json=as_json, is_quiet=is_quiet)
-    is_looking = given.terms.target is not None or given.terms.solved
-    return FAILED if (is_looking and view.winner is None) or view.best is None else 0
+        try:
+            exploration.run()
+        finally:  # what was found is shown also where it was interrupted
+            view = exploration.view()
+            if exported is not None:
+                write_lines(view, exported)
+            _tell(view, as_json=as_json, is_quiet=is_quiet)
+    return FAILED if view.best is None else 0
 
 
 def _prepare(py_files: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -74,26 +75,16 @@ def _prepare(py_files: Sequence[str], environment: Mapping[str, str]) -> None:
     os.environ.update(environment)
 
 
-def _guide(given: Asked, generator: Generator) -> ForestGuide | None:
-    terms, space = given.terms, given.space
-    if not terms.guided or space is None:
-        return None
-    many = terms.trials if generator.size is None else min(terms.trials, generator.size)
-    proposed = [params for number in range(many) if (params := generator.propose(number)) is not None]
-    return ForestGuide(space.encode_all(proposed), terms.seed)
+def _progress(given: Asked, said_at: list[float], run: Run) -> None:
+    """Write a line of a report, at most one a second."""
+    if time.monotonic() - said_at[0] < _EVERY_S or not run.shown:
+        return
+    said_at[0] = time.monotonic()
+    value = f"{given.terms.metric} {run.shown[-1]:.6g}"
+    click.echo(f"trial {run.number}  epoch {len(run.shown)}  {value}  {params_text(run.params or {})}", err=True)
 
 
-def _progress(given: Asked, trial: LocalTrial) -> None:
-    """Write a line of a report."""
-    if trial.process is None:
-        return  # it has ended
-    epochs = len(trial.values)
-    value = f"{given.terms.metric} {trial.values[-1]:.6g}" if trial.values else "nothing reported"
-    new = f"  {params_text(trial.params or {})}" if epochs == 1 else ""
-    click.echo(f"trial {trial.number}  epoch {epochs}  {value}{new}", err=True)
-
-
-def _silent(trial: LocalTrial) -> None:
+def _silent(run: Run) -> None:
     """Say nothing."""
 
 

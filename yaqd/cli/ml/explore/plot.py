@@ -1,5 +1,6 @@
 """`yaq ml plot` of an exploration: curves, the bands of their predictions, and each trial's slot time."""
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ _NAMED: Final = 6
 _BARS: Final = 40
 _POINTS: Final = 30
 _NAME_CHARS: Final = 48
+#: part of the metrics' range that is shown beyond them
+_BEYOND: Final = 0.15
 
 
 def draw_exploration(view: ExplorationView, output: Path) -> int:
@@ -59,10 +62,20 @@ def _draw_curves(axes: Any, view: ExplorationView, found: list[TrialRow]) -> Non
         axes.fill_between(epochs, low, high, color=color, alpha=0.15, linewidth=0)
     if view.target is not None:
         axes.axhline(view.target, color="0.2", linestyle="--", linewidth=1.0)
+    axes.set_ylim(_range(view, found))
     axes.set_xlabel("epoch")
     axes.set_ylabel(view.metric_name)
     axes.set_title("bands hold 9 of 10 predicted futures", fontsize=8, loc="right")
     axes.legend(fontsize=7)
+
+
+def _range(view: ExplorationView, found: list[TrialRow]) -> tuple[float, float]:
+    """Return what the axis shows: what was reported and the target, and a little of the bands beyond."""
+    known = [value for row in found for value in row.trial.values if math.isfinite(value)]
+    known += [] if view.target is None else [view.target]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    beyond = _BEYOND * (high - low) or 1.0
+    return low - beyond, high + beyond
 
 
 def _draw_slots(axes: Any, found: list[TrialRow]) -> None:

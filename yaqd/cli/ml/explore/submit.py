@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from yaqd.cli.ml.explore.asked import Asked
+from yaqd.cli.ml.explore.asked import Asked, seconds
 from yaqd.config import Configuration
 
 if TYPE_CHECKING:
     from tez_adapter.client.follow import SubmittedJob
+    from yaqd.model import ApplicationId
 
 
 def submit(
@@ -40,6 +41,29 @@ def submit(
         name=name,
     )
     return follow_exploration(job, no_wait=no_wait, as_json=as_json, is_quiet=is_quiet)
+
+
+def go_on(
+    conf: Configuration,
+    user: str,
+    application_id: "ApplicationId",
+    queue: str,
+    *,
+    target: float | None,
+    max_time: str | None,
+    slots: int | None,
+) -> "SubmittedJob":
+    """Submit an exploration anew that has ended, with other terms where some are said."""
+    from tez_adapter.client.exploration import resume_exploration
+
+    changes: dict[str, float | int] = {}
+    if target is not None:
+        changes["target"] = target
+    if max_time is not None:
+        changes["max_time_s"] = seconds(max_time)
+    if slots is not None:
+        changes["slots"] = slots
+    return resume_exploration(conf, user, application_id, queue=queue, changes=changes)
 
 
 def follow_exploration(job: "SubmittedJob", *, no_wait: bool, as_json: bool, is_quiet: bool) -> int:

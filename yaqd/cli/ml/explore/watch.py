@@ -82,12 +82,12 @@ def page(view: ExplorationView) -> str:
         f"{view.application} {view.name}  {view.metric_name} {view.metric.mode}, target {target}, policy {view.policy}",
         f"slots {view.slots}: {promising} promising, {len(running) - promising} opportunistic, "
         f"{max(0, view.slots - len(running))} free; {waiting} wait, {ended} ended, "
-        f"{len(found)} of {len(view.trials)} begun",
+        f"{sum(row.trial.begun > 0 for row in found)} begun",
     ]
     best = view.best
     if best is not None:
         points = [(float(epoch), value) for epoch, value in enumerate(best.values, 1)]
-        lines += ["", *chart(points, _COLUMNS, _CHART_ROWS)]
+        lines += ["", f"trial {best.number}:", *chart(points, _COLUMNS, _CHART_ROWS)]
     lines += ["", *(_line(view, row, reach_of(view.level)) for row in found[:_ROWS])]
     lines.append(f"{duration(1000 * view.now_s)} so far" + (f"; ended: {view.ending}" if view.is_over else ""))
     return "\n".join(lines)
@@ -120,6 +120,13 @@ def band(view: ExplorationView, values: Any, reach: Reach, epochs: list[int]) ->
     found = []
     for epoch in epochs:
         low, high = outlook.interval(epoch, BAND)
-        shown = sorted((view.metric.shown(float(low[0])), view.metric.shown(float(high[0]))))
-        found.append((epoch, shown[0], shown[1]))
+        first, last = sorted(_bounded(view, float(each[0])) for each in (low, high))
+        found.append((epoch, first, last))
     return found
+
+
+def _bounded(view: ExplorationView, risen: float) -> float:
+    """Return a predicted metric as the user has it, between its bounds."""
+    value, metric = view.metric.shown(risen), view.metric
+    value = value if metric.lower is None else max(value, metric.lower)
+    return value if metric.upper is None else min(value, metric.upper)

@@ -1,0 +1,119 @@
+"""Explorations as tables, pages, pictures and files, from a view that is made here."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tez_adapter.exploration.view import ExplorationView, TrialView
+from yaqd.cli.exits import CommandError
+from yaqd.cli.ml.explore import table
+from yaqd.cli.ml.explore.export import write_lines, write_optuna, write_tensorboard
+from yaqd.cli.ml.explore.plot import draw_exploration
+from yaqd.cli.ml.explore.watch import band, page
+from yaqd.policies.explore.facts import TrialState, Why
+from yaqd.policies.explore.metric import Metric
+from yaqd.policies.explore.promise import reach_of
+
+
+def curve(last: float, epochs: int) -> tuple[float, ...]:
+    return tuple(last * (1 - 0.8**epoch) for epoch in range(1, epochs + 1))
+
+
+def view(**changes: object) -> ExplorationView:
+    trials = (
+        TrialView(
+            0, {"rate": 0.1, "act": "relu"}, TrialState.RUNNING, curve(0.9, 9), 9.0, Why.WORTH_MOST, 0.1, 0.01, 0
+        ),
+        TrialView(1, {"rate": 0.2, "act": "tanh"}, TrialState.PARKED, curve(0.4, 5), 5.0, Why.WORTH_LESS, 0.001, 0.1),
+        TrialView(2, {"rate": 0.3, "act": "relu"}, TrialState.ENDED, (0.1, math.nan), 2.0, Why.DONE, 2, 2),
+        TrialView(3, {"rate": 0.4, "act": "relu"}, TrialState.ENDED, (), 1.0, Why.FAILED, 0, 20, failure="no data"),
+        TrialView(4, {"rate": 0.5, "act": "relu"}, TrialState.RUNNING, (), 0.0, Why.NEXT, math.nan, math.nan, 1),
+        TrialView(5, {}, TrialState.FRESH),
+    )
+    made = ExplorationView(
+        name="digits",
+        metric_name="accuracy",
+        metric=Metric(),
+        target=0.85,
+        kill=0.12,
+        epochs=20,
+        slots=2,
+        max_time_s=0.0,
+        policy="index",
+        generator="random",
+        level="",
+        boundary=10,
+        now_s=20.0,
+        is_over=False,
+        trials=tuple(replace(trial, begun=1) if trial.params else trial for trial in trials),
+        application="application_1_0001",
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_rows_come_with_chances_and_the_most_interesting_first() -> None:
+    rows = table.rows(view())
+    assert [row.trial.number for row in rows] == [0, 4, 1, 2, 3]
+    first = rows[0]
+    assert first.chance is not None and first.chance > 0.5 and first.is_promising
+    assert first.expected_s is not None and 0 < first.expected_s < 20
+    assert first.why == "its slot is worth most here: 360/h, elsewhere 36/h"
+    assert rows[2].chance is not None and rows[2].chance < first.chance
+    assert rows[3].chance is None and rows[4].why == "no data"
+
+
+def test_json_has_no_number_that_json_has_not() -> None:
+    made = json.loads(json.dumps(table.everything(view()), allow_nan=False))
+    assert [trial["trial"] for trial in made["trials"]] == [0, 4, 1, 2, 3]
+    assert made["trials"][3]["values"] == [0.1, None]
+    assert (made["best_trial"], made["started"], made["epochs"]) == (0, 5, 16)
+
+
+def test_a_table_says_it_all(capsys: pytest.CaptureFixture[str]) -> None:
+    made = view()
+    table.print_rows(made, table.rows(made), 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:4] == ["0", "RUNNING*", "0", "9"]
+    assert lines[-1] == "... and 2 more: --all shows them"
+    table.print_rows(made, table.rows(made), None)
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_a_page_tells_promising_from_opportunistic_slots() -> None:
+    text = page(view())
+    assert "slots 2: 1 promising, 1 opportunistic, 0 free; 1 wait, 2 ended, 5 begun" in text
+    assert "trial 0:" in text and "•" in text and "epoch 20: " in text
+    ended = page(view(is_over=True, ending="trial 0 reached the target", winner=0))
+    assert ended.endswith("20.0s so far; ended: trial 0 reached the target") and "REACHED" in ended
+    assert page(view(trials=()))  # nothing has begun
+
+
+def test_a_band_is_in_the_users_orientation_and_bounds() -> None:
+    bounded = view(metric=Metric("min", 0.0, 4.0), target=0.5, kill=3.9)
+    values = [4 - 3.6 * (1 - 0.8**epoch) for epoch in range(1, 10)]
+    ((_, low, high),) = band(bounded, values, reach_of(""), [20])
+    assert 0.0 <= low < high <= 4.0 and high < values[-1] + 0.5
+
+
+def test_a_picture_has_each_curve(tmp_path: Path) -> None:
+    assert draw_exploration(view(), tmp_path / "a.svg") == 3
+    assert draw_exploration(view(is_over=True, winner=0, target=None), tmp_path / "b.png") == 3
+    assert (tmp_path / "b.png").stat().st_size > 5000
+    with pytest.raises(CommandError, match="no trial has reported accuracy yet"):
+        draw_exploration(view(trials=()), tmp_path / "c.svg")
+
+
+def test_files_for_other_tools(tmp_path: Path) -> None:
+    assert write_lines(view(), tmp_path / "a.jsonl") == 5
+    assert [json.loads(line)["trial"] for line in (tmp_path / "a.jsonl").read_text().splitlines()] == [0, 1, 2, 3, 4]
+    assert write_tensorboard(view(), tmp_path / "runs") == 3
+    optuna = pytest.importorskip("optuna")
+    assert write_optuna(view(), tmp_path / "s.db") == 3
+    study = optuna.load_study(study_name="digits", storage=f"sqlite:///{tmp_path / 's.db'}")
+    assert [trial.state.name for trial in study.trials] == ["PRUNED", "PRUNED", "COMPLETE"]
+    assert study.trials[0].params == {"rate": 0.1, "act": "relu"}
+    assert study.trials[0].intermediate_values[8] == pytest.approx(curve(0.9, 9)[-1])
+    assert study.direction.name == "MAXIMIZE"
