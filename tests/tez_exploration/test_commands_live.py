@@ -77,7 +77,7 @@ def test_an_exploration_is_shown_drawn_and_exported(yaq: Yaq, tmp_path: Path, sp
     assert f"{application} program  accuracy max, target 0.85, policy index" in page and "slots 2: 0 promising" in page
     assert json.loads(yaq("ml", "watch", application, "--json"))["trials"] == found["trials"]
     yaq("ml", "plot", application, "--output", tmp_path / "a.svg")
-    assert "bands hold 9 of 10" in (tmp_path / "a.svg").read_text() or (tmp_path / "a.svg").stat().st_size > 10_000
+    assert (tmp_path / "a.svg").read_text().count("<path") > 20
     yaq("ml", "export", application, "--output", tmp_path / "trials.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "trials.jsonl").read_text().splitlines()]
     assert {line["trial"] for line in lines} == {trial["trial"] for trial in found["trials"]}

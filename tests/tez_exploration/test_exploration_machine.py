@@ -309,3 +309,16 @@ def test_what_stands_stopped_in_a_slot_that_is_wanted_back_makes_a_checkpoint() 
     world.do(ev.SlotClosing("0.0"))
     assert set(stopped) <= world.checkpoints.keys()
     assert not [process for process in world.processes.values() if process.is_stopped and process.slot == "0.0"]
+
+
+def test_a_program_that_ends_without_a_report_has_failed_and_one_that_ends_early_has_not() -> None:
+    world = two_slots(World.of("default", trials=4, epochs=5, hopeless=9))
+    silent, early = world.running()
+    world.processes.pop((silent.number, silent.lap))
+    world.do(ev.TrialOver(silent.number, silent.lap))
+    assert world.machine.run(silent.number).error == "its program ended and reported no accuracy"
+    world.step(early)
+    world.processes.pop((early.number, early.lap))
+    world.do(ev.TrialOver(early.number, early.lap))
+    run = world.machine.run(early.number)
+    assert not run.error and run.verdict is not None and run.verdict.why is Why.LEFT

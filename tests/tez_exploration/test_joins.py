@@ -103,6 +103,21 @@ def test_an_objective_runs_unchanged(tmp_path: Path, heard: Heard) -> None:
     assert heard.reports[-1][1]["accuracy"] == pytest.approx(1 - 0.8**30)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "study.optimize(objective, n_trials=100)\nprint(study.best_value)\n",
+        "best = optuna.create_study().optimize(objective, n_trials=100).best_value\n",
+        "if __name__ == '__main__':\n    raise SystemExit(3)\n",
+        "for seed in range(3):\n    tune.Tuner(objective, seed=seed).fit()\n",
+    ],
+)
+def test_a_study_that_a_file_begins_itself_does_not_run(tmp_path: Path, heard: Heard, more: str) -> None:
+    text = f"{programs.OBJECTIVE}\n{more}" + ("" if "__name__" in more else "raise SystemExit(4)\n")
+    run_joined(style_of(written(tmp_path, text)), (), begun())
+    assert len(heard.reports) == 30
+
+
 def test_an_objective_is_pruned(tmp_path: Path) -> None:
     channel = Heard(stop_after=4)
     set_channel(channel)

@@ -58,7 +58,7 @@ class SlotChannel:
         self._last: int | None = begun.checkpoint_iteration if self._former is not None else None
         self._go_on, self._end = Said(cores), Said(cores, stop=True)
         self._bytes_max = checkpoint_bytes_max
-        self._is_over = self._said_back = False
+        self._is_over = self._said_back = self._said_absent = False
         self._lock = threading.Lock()
         self._since = time.monotonic()
 
@@ -73,9 +73,13 @@ class SlotChannel:
                 self._said_back = True
                 _say_back(iteration, self._last)
             self._last = iteration
+            named = dict(metrics) if loss is None else {**metrics, _LOSS: loss}
+            if self._metric not in named:
+                self._say_absent(named)
+                return self._go_on
             if iteration > self._known:
                 self._known = iteration
-                self._send(iteration, loss, checkpoint, metrics)
+                self._send(iteration, named, checkpoint)
             self._since = time.monotonic()
             return self._end if self._is_over else self._go_on
 
@@ -85,16 +89,13 @@ class SlotChannel:
 
     # ---- what a report leads to
 
-    def _send(
-        self, iteration: int, loss: float | None, checkpoint: MakeCheckpoint | None, metrics: Mapping[str, float]
-    ) -> None:
+    def _send(self, iteration: int, named: Mapping[str, float], checkpoint: MakeCheckpoint | None) -> None:
         took_s = time.monotonic() - self._since
-        named = dict(metrics) if loss is None else {**metrics, _LOSS: loss}
         request = pb.TrialReportRequest(
             attempt=self._attempt,
             trial=self._trial,
             iteration=iteration,
-            value=named.get(self._metric),
+            value=named[self._metric],
             took_us=round(1e6 * took_s),
             can_checkpoint=checkpoint is not None,
             memory_mb=_memory_mb(),
@@ -130,6 +131,13 @@ class SlotChannel:
             attempt=self._attempt, trial=self._trial, iteration=self._known, checkpoint=bytes(data)
         )
         self._call(ExplorationProtocol.keepCheckpoint, request)
+
+    def _say_absent(self, named: Mapping[str, float]) -> None:
+        """Tell the program's log, once: one that reports its metric now and then does nothing wrong."""
+        if not self._said_absent:
+            self._said_absent = True
+            has = f"it has {', '.join(named)}" if named else "it has none at all"
+            print(f"yaqd.ml: a report without {self._metric} is left out: {has}", file=sys.stderr)
 
     def _call(self, method: Method[Q, A], request: Q) -> A:
         """Without its job manager a trial ends: another process takes it up."""

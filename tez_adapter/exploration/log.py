@@ -178,10 +178,11 @@ def _lines(records: Iterable[Record]) -> bytes:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """Return the record of a line; None for a damaged one."""
+    body = line[9:]
+    if line[:9] != b"%08x " % zlib.crc32(body):
+        return None
     try:
-        if int(line[:8], 16) != zlib.crc32(line[9:]):
-            return None
-        record = json.loads(line[9:])
+        record = json.loads(body)
     except ValueError:
         return None
     return record if isinstance(record, dict) else None

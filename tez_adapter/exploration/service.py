@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 
 _ERROR_CHARS_MAX: Final = 4000
 _PROGRESS_STEP: Final = 0.005
+_TICK_S: Final = 1.0
 #: changes within a second are fewer
 _VERSION_BITS: Final = 24
 _ORDERS: Final = {
@@ -85,6 +86,7 @@ class ExplorationService:
         self._stopped_by = ""
         #: what clients count changes by: later than all that an earlier attempt told
         self._versions_from = int(time.time()) << _VERSION_BITS
+        self._ticked = 0.0
         #: that the job was told last
         self._progress = -1.0
         self._begun: Beginning | None = None
@@ -328,8 +330,9 @@ class ExplorationService:
         return record is not None and record.live
 
     def tick(self) -> None:
-        """Let time pass."""
-        if self._begun is not None and self._begun.machine.over is None:
+        """Let time pass; the machine's waits are of seconds."""
+        if self._begun is not None and self._begun.machine.over is None and self._now() - self._ticked >= _TICK_S:
+            self._ticked = self._now()
             self._tasks.start(self._do(ev.ClockTicked()))
             progress = self._begun.machine.progress
             if abs(progress - self._progress) >= _PROGRESS_STEP:

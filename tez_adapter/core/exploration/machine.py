@@ -281,6 +281,8 @@ class ExplorationMachine:
 
     def _ended_by_itself(self, run: Run, error: str) -> None:
         count = int(self.trials.counts[run.number])
+        if not count and not error:
+            error = f"its program ended and reported no {self.rules.metric_name}"
         why = Why.FAILED if error else Why.LEFT
         run.error = error
         run.verdict = Verdict(Action.TERMINATE, why, count, self.trials.epochs)

@@ -1,10 +1,12 @@
 """Runs a trial's program in this process, whatever its style. The channel of `yaqd.ml.report` is set before."""
 
-import importlib.util
+import ast
+import itertools
 import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from tez_adapter.exploration.joins.begun import Begun, TrialError
@@ -16,6 +18,8 @@ from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.loading import user_traceback
 
 _MODULE: Final = "yaq_trial_program"
+#: ends of calls by which Optuna and Ray Tune run trials
+_STUDIES: Final = (".optimize", "tune.run", "tune.Tuner", "Tuner.fit")
 
 
 def run_joined(joined: Joined, arguments: Sequence[str], begun: Begun) -> None:
@@ -53,14 +57,29 @@ def _run_script(path: str, arguments: Sequence[str]) -> None:
 
 
 def _function(joined: Joined) -> Callable[[Any], Any]:
+    """Return the function of a file. What the file does before it begins a study of its own runs, and no more."""
     sys.path.insert(0, str(Path(joined.path).resolve().parent))
-    spec = importlib.util.spec_from_file_location(_MODULE, joined.path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    tree = ast.parse(Path(joined.path).read_bytes(), joined.path)
+    tree.body = list(itertools.takewhile(lambda statement: not _begins_study(statement), tree.body))
+    module = ModuleType(_MODULE)
+    module.__file__ = joined.path
     sys.modules[_MODULE] = module
-    spec.loader.exec_module(module)
+    exec(compile(tree, joined.path, "exec"), vars(module))
     found = getattr(module, joined.function, None)
     if not callable(found):
-        raise TrialError(f"{joined.path} has no function {joined.function}")
+        raise TrialError(f"{joined.path} has no function {joined.function} before it begins a study")
     function: Callable[[Any], Any] = found
     return function
+
+
+def _begins_study(statement: ast.stmt) -> bool:
+    """Tell whether a statement at a file's top has Optuna or Ray Tune run trials. What is in a function waits."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    called = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(ast.unparse(function).endswith(_STUDIES) for function in called) and not _is_guarded(statement)
+
+
+def _is_guarded(statement: ast.stmt) -> bool:
+    """Tell whether it is `if __name__ == "__main__":`, which is not so here."""
+    return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)

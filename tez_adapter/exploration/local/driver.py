@@ -5,7 +5,6 @@ which trials run on does not depend on how fast this process is.
 """
 
 import contextlib
-import math
 import selectors
 import time
 from collections import deque
@@ -139,11 +138,13 @@ class LocalExploration:
         if self._terms.metric not in metrics:
             known = ", ".join(sorted(metrics)) or "none"
             self._say(f"a report has no {self._terms.metric}: it has {known}")
+            process.answer("continue")
+            return
         event = ev.TrialReported(
             process.number,
             process.lap,
             int(message["iteration"]),
-            metrics.get(self._terms.metric, math.nan),
+            metrics[self._terms.metric],
             float(message["took_s"]),
             metrics,
             saves,

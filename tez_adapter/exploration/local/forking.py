@@ -54,7 +54,9 @@ class TrialForker:
         """Kill a trial's group; return the exit status that its process had, as `subprocess` has it."""
         try:
             self._socket.send(json.dumps({"do": "end", "pid": pid}).encode())
-            return int(self._answer()["status"])
+            while (answer := self._answer()).get("ended") != pid:
+                pass  # what an interrupt has left unread
+            return int(answer["status"])
         except OSError:  # all trials have ended with the process that forked them
             return -signal.SIGKILL
 
@@ -82,20 +84,28 @@ def main(fd: int, script: str) -> None:
             shared.learn(tried)
         shared.load()
     trials: set[int] = set()
-    while True:
-        data, descriptors, _, _ = socket.recv_fds(exploration, _MESSAGE_MAX, 2)
-        if not data:
-            break
-        asked = json.loads(data)
-        if asked["do"] == "begin":
-            pid = _fork(exploration, descriptors[0], descriptors[1], int(asked["threads"]))
-            trials.add(pid)
-            exploration.send(json.dumps({"pid": pid}).encode())
-        else:
-            trials.discard(asked["pid"])
-            exploration.send(json.dumps({"status": _end(asked["pid"])}).encode())
+    with suppress(ConnectionError):  # the exploration is over
+        while _obey(exploration, trials):
+            pass
     for pid in trials:
         _end(pid)
+
+
+def _obey(exploration: socket.socket, trials: set[int]) -> bool:
+    """Do what is asked next; return False where nothing is any more. Raises ConnectionError likewise."""
+    data, descriptors, _, _ = socket.recv_fds(exploration, _MESSAGE_MAX, 2)
+    if not data:
+        return False
+    asked = json.loads(data)
+    if asked["do"] == "begin":
+        pid = _fork(exploration, descriptors[0], descriptors[1], int(asked["threads"]))
+        trials.add(pid)
+        answer = {"pid": pid}
+    else:
+        trials.discard(asked["pid"])
+        answer = {"ended": asked["pid"], "status": _end(asked["pid"])}
+    exploration.send(json.dumps(answer).encode())
+    return True
 
 
 def _tried(shared: SharedImports, script: str) -> bytes:

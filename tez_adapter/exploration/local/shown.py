@@ -34,7 +34,7 @@ def _trial(machine: ExplorationMachine, run: Run, *, is_over: bool) -> TrialView
         None if verdict is None else verdict.why,
         math.nan if verdict is None else verdict.value,
         math.nan if verdict is None else verdict.bound,
-        int(run.slot or run.home) if run.slot or run.home else None,
+        int(run.slot or run.home) if (run.slot or run.home) and not is_over else None,
         run.phase is TrialPhase.FROZEN,
         run.lap,
         run.error,
