@@ -102,9 +102,9 @@ def lander(options: Options) -> Task:
 
 
 def _accuracies(params: Params) -> list[float]:
-    from yaqd.ml.examples.trials.digits import EPOCHS, Perceptron  # scikit-learn takes a second
+    from yaqd.ml.examples.trials.digits import EPOCHS, DigitsNetwork  # scikit-learn takes a second
 
-    network = Perceptron(params)
+    network = DigitsNetwork(params)
     return [network.trained() for _ in range(EPOCHS)]
 
 

@@ -32,7 +32,7 @@ def rows() -> tuple[Any, Any, Any, Any]:
     return tuple(train_test_split(found / 16.0, digits, test_size=1 / 3, random_state=1))
 
 
-class Perceptron:
+class DigitsNetwork:
     """A network and the epochs that it has seen."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("--epoch-seconds", type=float, default=0.0, help="least processor time of an epoch, s")
     epoch_s = parser.parse_args().epoch_seconds
     saved = last_checkpoint()
-    network: Perceptron = pickle.loads(saved) if saved is not None else Perceptron(trial.params)
+    network: DigitsNetwork = pickle.loads(saved) if saved is not None else DigitsNetwork(trial.params)
     while network.epoch < EPOCHS:
         began_s = time.process_time()
         accuracy = network.trained()
