@@ -8,6 +8,7 @@ import pytest
 
 from tests.tez_exploration.exploration_world import World, curve
 from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.runs import Run
 from yaqd.policies.explore.facts import TrialState, Why
 from yaqd.policies.explore.metric import Limit, Metric, Solved
 
@@ -322,3 +323,19 @@ def test_a_program_that_ends_without_a_report_has_failed_and_one_that_ends_early
     world.do(ev.TrialOver(early.number, early.lap))
     run = world.machine.run(early.number)
     assert not run.error and run.verdict is not None and run.verdict.why is Why.LEFT
+
+
+def test_trials_that_stand_stopped_get_their_own_slots_back_before_others_choose() -> None:
+    world = two_slots(World.of("default", trials=6, epochs=9, frozen_mb=1000, freezes_first=True), "h", "g")
+    first, second = world.running()
+    for process in (first, second):
+        run = world.machine.run(process.number)
+        world.machine.placing.leave(run, ev.Answer(ev.Order.FREEZE), 60.0)
+        process.is_stopped = True
+        world.do(ev.TrialStopped(process.number, process.lap, 10))
+    third = Run(5, params={"x": 5})
+    world.machine.placing.place_all([third, world.machine.run(first.number)])
+    assert {slot.name: slot.following and slot.following.number for slot in world.machine.placing.slots} == {
+        first.slot: first.number,
+        second.slot: third.number,
+    }

@@ -126,8 +126,7 @@ class ExplorationMachine:
         self._is_dry = not starts
         rows = [[start.number, int(start.why), start.value, start.bound] for start in starts]
         self._record({"do": "allocate", "free": free, "now": self._now, "starts": rows})
-        for start in starts:
-            self.placing.place(self.started(start))
+        self.placing.place_all([self.started(start) for start in starts])
 
     def started(self, start: Start) -> Run:
         """Note that the policy starts a trial; return what is known of it."""

@@ -5,7 +5,7 @@ busy and another slot of the same host is free, it goes on at home and takes up 
 begins anew from its checkpoint.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
@@ -42,6 +42,12 @@ class Placing:
         if run.params is None and not run.is_proposed:
             run.is_proposed = True
             self._decide(ev.Propose(run.number))
+
+    def place_all(self, runs: Sequence[Run]) -> None:
+        """Choose slots for trials, as many as are free at most: those first that stand stopped where a slot is free."""
+        free = {slot.name for slot in self.slots.free()}
+        for run in sorted(runs, key=lambda run: run.home not in free):
+            self.place(run)
 
     def withdraw(self, run: Run) -> None:
         """Take back where a trial was to begin."""
