@@ -210,7 +210,7 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     rows: list[Row] = []
     beside: dict[str, Mapping[str, Any]] = {}
     for row, make in (("live-digits", digits), ("live-lander", lander)):
-        if not options.wants(row):
+        if not options.wants(row) and not options.wants("live-simulated"):
             continue
         if row == "live-lander" and importlib.util.find_spec("gymnasium") is None:
             progress("live-lander does not run here: pip install 'gymnasium[box2d]'")
