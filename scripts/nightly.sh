@@ -23,6 +23,7 @@ rooms=(--cov=yaqd --cov=rm --cov=nm --cov=riffle_merger --cov=tez_adapter)
 part coverage "$venv/bin/python" -m pytest -n 2 --dist loadfile -m "not slow and not interop and not full" \
   "${rooms[@]}" --cov-report=term:skip-covered
 grep '^TOTAL' "$out/coverage.txt" || true
+part full "$venv/bin/python" -m pytest -n 2 --dist loadfile -m "full and not interop"
 part interop scripts/interop.sh --full
 part differential scripts/differential.sh --seed "$seed" --cases 400
 part differential-stock-daemons scripts/differential.sh --stock-daemons --seed "$seed" --cases 20

@@ -3,10 +3,10 @@
 import sys
 from typing import Final
 
-from benchmarks.hyperdrive import decision_rows, prediction_rows, runtime_rows, simulated_rows
+from benchmarks.hyperdrive import decision_rows, live_rows, prediction_rows, runtime_rows, simulated_rows
 from benchmarks.options import run_modules
 
-_MODULES: Final = (prediction_rows, simulated_rows, decision_rows, runtime_rows)
+_MODULES: Final = (prediction_rows, simulated_rows, decision_rows, runtime_rows, live_rows)
 
 
 def main() -> int:

@@ -48,7 +48,10 @@ def test_an_exploration_ends_when_a_trial_reaches_the_target(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ("trial", "nursery", "slot", "manager"))
-@pytest.mark.parametrize("when, has_checkpoint", (("epoch:1:3", True), ("epoch:1:3", False), ("suspend:1:1", True)))
+@pytest.mark.parametrize(
+    "when, has_checkpoint",
+    (("epoch:1:3", True), pytest.param("epoch:1:3", False, marks=pytest.mark.full), ("suspend:1:1", True)),
+)
 def test_with_one_slot_a_kill_changes_nothing(
     exploring_cluster: Configuration, write: Write, tmp_path: Path, who: str, when: str, has_checkpoint: bool
 ) -> None:

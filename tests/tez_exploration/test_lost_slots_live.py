@@ -32,7 +32,7 @@ SETTINGS = (
 )
 
 
-@pytest.mark.parametrize("has_checkpoint", (True, False))
+@pytest.mark.parametrize("has_checkpoint", (True, pytest.param(False, marks=pytest.mark.full)))
 def test_a_killed_node_loses_no_trial(write: Callable[[str, str], str], tmp_path: Path, has_checkpoint: bool) -> None:
     with started(tmp_path / "c", *SETTINGS, nodes=2) as cluster:
         conf = Configuration.load(cluster / "conf").with_overrides({"yaq.ml.explore.slot.memory-mb": "768"})

@@ -1,0 +1,93 @@
+"""Search a policy for LunarLander by the cross-entropy method: one trial of an exploration.
+
+    yaq ml explore lander.py --space lander.toml --metric reward --lower -500 --upper 300 --target 200 --kill -100 \
+        --epochs 40 --slots 2
+
+An epoch is 100 episodes of landing, and the reward their mean: 200 counts as solved. A generation draws candidates
+around a mean policy, lets each land a few times, and moves the mean to the best of them. It needs
+`pip install 'gymnasium[box2d]'`.
+"""
+
+import pickle
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+import gymnasium
+import numpy as np
+
+from yaqd.ml import last_checkpoint, report, trial
+
+EPOCHS: Final = 40
+EPISODES: Final = 100
+_STEPS_MAX: Final = 1000
+
+
+class Search:
+    """The mean policy, how far candidates are drawn from it, and the rewards of late."""
+
+    def __init__(self, params: Mapping[str, Any], inputs: int, actions: int) -> None:
+        self.params, self.inputs, self.actions = dict(params), inputs, actions
+        hidden = self.params["hidden"]
+        size = (inputs + 1) * actions if hidden == 0 else (inputs + 1) * hidden + (hidden + 1) * actions
+        self.mean = np.zeros(size)
+        self.spread = np.full(size, float(self.params["spread"]))
+        self.rng = np.random.default_rng(1)
+        self.rewards: deque[float] = deque(maxlen=EPISODES)
+        self.landed = self.epoch = 0
+
+    def trained(self, world: Any) -> float:
+        """Land for one epoch; return the mean reward."""
+        self.epoch += 1
+        while self.landed < self.epoch * EPISODES:
+            self._generation(world)
+        return float(np.mean(self.rewards))
+
+    def _generation(self, world: Any) -> None:
+        many, episodes = self.params["candidates"], self.params["episodes"]
+        drawn = self.mean + self.spread * self.rng.standard_normal((many, self.mean.size))
+        rewards = np.array([[self._land(world, weights) for _ in range(episodes)] for weights in drawn])
+        self.rewards.extend(rewards.ravel())
+        self.landed += rewards.size
+        best = drawn[np.argsort(rewards.mean(axis=1))[-max(2, round(self.params["elite"] * many)) :]]
+        keep = self.params["keep"]
+        self.mean = keep * self.mean + (1 - keep) * best.mean(axis=0)
+        self.spread = keep * self.spread + (1 - keep) * np.maximum(best.std(axis=0), self.params["floor"])
+
+    def _land(self, world: Any, weights: Any) -> float:
+        """Return the reward of one episode."""
+        seen, _ = world.reset(seed=int(self.rng.integers(1 << 31)))
+        whole = 0.0
+        for _ in range(_STEPS_MAX):
+            seen, reward, ended, cut, _ = world.step(self._act(weights, seen))
+            whole += float(reward)
+            if ended or cut:
+                break
+        return whole
+
+    def _act(self, weights: Any, seen: Any) -> int:
+        hidden = self.params["hidden"]
+        if hidden == 0:
+            found = weights.reshape(self.inputs + 1, self.actions)
+            return int(np.argmax(seen @ found[:-1] + found[-1]))
+        cut = (self.inputs + 1) * hidden
+        first = weights[:cut].reshape(self.inputs + 1, hidden)
+        second = weights[cut:].reshape(hidden + 1, self.actions)
+        return int(np.argmax(np.tanh(seen @ first[:-1] + first[-1]) @ second[:-1] + second[-1]))
+
+
+def main() -> None:
+    world: Any = gymnasium.make("LunarLander-v3")
+    saved = last_checkpoint()
+    if saved is not None:
+        search: Search = pickle.loads(saved)
+    else:
+        search = Search(trial.params, world.observation_space.shape[0], int(world.action_space.n))
+    while search.epoch < EPOCHS:
+        reward = search.trained(world)
+        if report(search.epoch, reward=reward, checkpoint=lambda: pickle.dumps(search)).stop:
+            break
+
+
+if __name__ == "__main__":
+    main()
