@@ -87,6 +87,8 @@ class ExplorationService:
         #: what clients count changes by: later than all that an earlier attempt told
         self._versions_from = int(time.time()) << _VERSION_BITS
         self._ticked = 0.0
+        #: attempts that were over when the slots were looked at last
+        self._ended = 0
         #: that the job was told last
         self._progress = -1.0
         self._begun: Beginning | None = None
@@ -164,8 +166,8 @@ class ExplorationService:
                     self._release(slot)
                 case ev.Propose(number):
                     self._tasks.start(self._propose(number))
-                case ev.TellGenerator(number, value, is_final):
-                    self._tell_generator(number, value, is_final)
+                case ev.TellGenerator(number, value, is_final) if self._begun is not None:
+                    self._proposals.told(number, self._begun.machine.run(number).params, value, is_final)
                 case ev.Say(line):
                     self._note(line)
                 case ev.EndExploration(True, text):
@@ -182,10 +184,6 @@ class ExplorationService:
             self._note(f"the generator fails, so trials after {number} are left out: {error}")
             params = None
         await self._do(ev.ParamsCame(number, params))
-
-    def _tell_generator(self, number: int, value: float, is_final: bool) -> None:
-        if self._begun is not None:
-            self._proposals.told(number, self._begun.machine.run(number).params, value, is_final)
 
     # ---- slots
 
@@ -306,7 +304,10 @@ class ExplorationService:
                 self._tasks.start(self._do(ev.SlotClosing(name)))
 
     def follow(self) -> None:
-        """Slots whose attempts are over are lost."""
+        """Slots whose attempts are over are lost. Looks at them only where an attempt has ended since."""
+        before, self._ended = self._ended, sum(sum(vertex.ended.values()) for vertex in self._job.vertices)
+        if self._ended == before:
+            return
         for name, link in self._slots:
             if not self._is_live(link.attempt):
                 self._slots.remove(name)
