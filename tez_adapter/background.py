@@ -21,6 +21,13 @@ _THREADS = "files"
 
 def in_background(work: Callable[[], Result]) -> "Future[Result]":
     """Starts at once and cannot be taken back. The process may end before the work has."""
+    future, run = _settling(work)
+    threading.Thread(target=run, name=_THREADS, daemon=True).start()
+    return future
+
+
+def _settling(work: Callable[[], Result]) -> "tuple[Future[Result], Callable[[], None]]":
+    """Return a future, and what does the work and settles it."""
     future: Future[Result] = Future()
     future.set_running_or_notify_cancel()  # who waits no longer must not cancel it
 
@@ -32,8 +39,7 @@ def in_background(work: Callable[[], Result]) -> "Future[Result]":
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name=_THREADS, daemon=True).start()
-    return future
+    return future, run
 
 
 class BackgroundThread:
@@ -45,17 +51,7 @@ class BackgroundThread:
 
     def do(self, work: Callable[[], Result]) -> "Future[Result]":
         """Queue the work; it cannot be taken back."""
-        future: Future[Result] = Future()
-        future.set_running_or_notify_cancel()
-
-        def run() -> None:
-            try:
-                result = work()
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
+        future, run = _settling(work)
         self._work.put(run)
         return future
 

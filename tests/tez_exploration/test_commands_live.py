@@ -107,7 +107,7 @@ def test_an_exploration_is_stopped_and_goes_on(yaq: Yaq, tmp_path: Path, space: 
         return any(trial["epochs"] > 3 for trial in known.get("trials", ()))
 
     until(has_begun, 60)
-    assert "ends" in yaq("ml", "stop", application)
+    assert "ends once the trials that run have made checkpoints" in yaq("ml", "stop", application)
     until(lambda: json.loads(yaq("ml", "watch", application, "--json"))["is_over"], 60)
     before = {trial["trial"]: trial["values"] for trial in trials(application)}
     again = json.loads(yaq("ml", "resume", "--json", application, "--slots", 3, "--max-time", "2h"))

@@ -1,5 +1,7 @@
 """How programs join: which style a file has, what each style's program sees, and what is said of those that fail."""
 
+import json
+import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -266,3 +268,27 @@ def test_a_command_ends_where_the_trial_is_stopped() -> None:
 def test_a_pattern_that_finds_nothing_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="pattern"):
         pattern_for("accuracy", pattern)
+
+
+@pytest.mark.usefixtures("heard")
+def test_a_trial_s_values_are_a_dict_of_the_program_s_own() -> None:
+    drawn = {"rate": 0.3, "layers": 2}
+    begin_trial(3, drawn)
+    assert json.dumps(trial.params) == json.dumps(drawn)
+    assert trial.params.pop("layers") == 2
+    trial.params["rate"] *= 2
+    assert (trial.params, drawn) == ({"rate": 0.6}, {"rate": 0.3, "layers": 2})
+    with pytest.raises(JobError, match="no hyperparameter 'layers': the space has rate"):
+        trial.params["layers"]
+
+
+@pytest.mark.usefixtures("heard")
+def test_what_a_program_draws_depends_on_seed_and_number(tmp_path: Path) -> None:
+    (tmp_path / "draws.py").write_text("import random, sys\nopen(sys.argv[1], 'a').write(f'{random.random()}\\n')\n")
+    joined = Joined(str(tmp_path / "draws.py"), "script")
+    state = random.getstate()
+    for seed, number in ((1, 0), (1, 0), (1, 1), (2, 0)):
+        run_joined(joined, [str(tmp_path / "drawn")], Begun(number, {}, "accuracy", seed=seed))
+    random.setstate(state)
+    first, again, *others = (tmp_path / "drawn").read_text().split()
+    assert first == again and len({first, *others}) == 3

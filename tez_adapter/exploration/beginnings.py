@@ -32,7 +32,7 @@ from yaqd.policies.explore.metric import Limit, Solved
 from yaqd.storage import get_filesystem
 from yaqd.storage.paths import parent_of
 
-_TRIALS_MAX: Final = 100_000
+TRIALS_MAX: Final = 100_000
 _SLOTS_MAX: Final = 10_000
 #: terms that a job that resumes another must have in common with it
 SAME_TERMS: Final = ("metric", "mode", "lower", "upper", "epochs", "space", "configurations", "generator")
@@ -77,7 +77,7 @@ def check_terms(terms: Exploration) -> None:
     counts = {
         "epochs": (terms.epochs, EPOCHS_MAX),
         "slots": (terms.slots, _SLOTS_MAX),
-        "trials": (terms.trials, _TRIALS_MAX),
+        "trials": (terms.trials, TRIALS_MAX),
     }
     for name, (number, most) in counts.items():
         if not 1 <= number <= most:

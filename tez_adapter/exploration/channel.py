@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 from tez_adapter.protocol import ExplorationProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
+from yaqd.ml.channel import made
 from yaqd.model.endings import as_utf8
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.proto import job_pb2
@@ -126,14 +127,12 @@ class SlotChannel:
 
     def _keep(self, checkpoint: MakeCheckpoint) -> bool:
         """Make a checkpoint; return whether it is kept."""
-        data = checkpoint()
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+        data = made(checkpoint)
         if len(data) > self._bytes_max:
             print(f"yaqd.ml: a checkpoint of {len(data)} bytes is not kept: {self._bytes_max} fit", file=sys.stderr)
             return False
         request = pb.KeepCheckpointRequest(
-            attempt=self._attempt, trial=self._trial, iteration=self._known, checkpoint=bytes(data)
+            attempt=self._attempt, trial=self._trial, iteration=self._known, checkpoint=data
         )
         return self._call(ExplorationProtocol.keepCheckpoint, request).is_kept
 

@@ -120,7 +120,7 @@ class _Forker:
             if self._socket.fileno() in ready and not self._obey():
                 break
         for pid in self._trials:
-            _signal_group(pid, signal.SIGKILL)
+            signal_group(pid, signal.SIGKILL)
 
     def _obey(self) -> bool:
         data = self._socket.recv(_MESSAGE_BYTES_MAX)
@@ -133,7 +133,7 @@ class _Forker:
         else:
             for pid, trial in self._trials.items():
                 if (trial.number, trial.lap) == (number, lap):
-                    _signal_group(pid, signal.Signals(order["signal"]))
+                    signal_group(pid, signal.Signals(order["signal"]))
         return True
 
     def _begin(self, number: int, lap: int) -> None:
@@ -188,7 +188,7 @@ class _Forker:
                 self._ended(pid, trial, os.waitstatus_to_exitcode(status))
 
     def _ended(self, pid: int, trial: ForkedTrial, code: int) -> None:
-        _signal_group(pid, signal.SIGKILL)
+        signal_group(pid, signal.SIGKILL)
         del self._trials[pid]
         try:
             reported = os.read(trial.pipe, _OUTCOME_BYTES_MAX)
@@ -196,7 +196,7 @@ class _Forker:
             reported = b""
         finally:
             os.close(trial.pipe)
-        error = self._shared.learn(reported).decode("utf-8", "replace") if reported else _death(code)
+        error = self._shared.learn(reported).decode("utf-8", "replace") if reported else how_it_ended(code)
         self._tell("ended", trial, error=error, is_killed=not reported and code != 0)
         self._tidy(trial.number, trial.lap)
 
@@ -205,14 +205,15 @@ class _Forker:
         self._socket.send(json.dumps(message).encode("ascii"))
 
 
-def _death(code: int) -> str:
+def how_it_ended(code: int) -> str:
     """Say how a process ended that said nothing."""
     if code < 0:
         return f"its process was killed by signal {-code}"
     return f"its process ended with exit status {code} before its program was done" if code else ""
 
 
-def _signal_group(pid: int, number: signal.Signals) -> None:
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Signal a process group, if it is there."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 

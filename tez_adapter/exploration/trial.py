@@ -1,7 +1,6 @@
 """A trial's process: gets its hyperparameters, and runs the program."""
 
 import json
-import random
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,6 @@ from yaqd.ml import set_channel
 from yaqd.ml.trial import begin_trial
 from yaqd.proto import job_exploration_pb2 as pb
 
-_SEEDS: Final = 1 << 32
 _ERROR_CHARS_MAX: Final = 4000
 
 
@@ -39,7 +37,6 @@ def run_trial(attempt: TaskAttempt, at: Workplace, number: int, lap: int) -> str
     if begun.leave:
         return ""
     params = json.loads(begun.params)
-    _seed(terms.seed, number)
     channel = SlotChannel(
         client,
         attempt.ref,
@@ -68,14 +65,6 @@ def _run_program(attempt: TaskAttempt, at: Workplace, terms: Exploration, params
         at.shared.try_out(at.folder / spec.script)
     begun = Begun(number, params, terms.metric, terms.pattern, terms.epochs, epoch, terms.seed)
     run_joined(Joined(spec.script, terms.style, spec.class_name), terms.arguments, begun)
-
-
-def _seed(seed: int, number: int) -> None:
-    """Seed what a program draws from without saying so, by the exploration's seed and the trial's number."""
-    own = (seed * 1_000_003 + number) % _SEEDS
-    random.seed(own)
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed(own)
 
 
 def trial_folder(at: Workplace, number: int, lap: int) -> Path:

@@ -16,6 +16,7 @@ from tez_adapter.jobspec import Training
 from tez_adapter.protocol import TrainingProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
+from yaqd.ml.channel import made
 from yaqd.model.endings import as_utf8
 from yaqd.proto import job_pb2
 from yaqd.proto import job_training_pb2 as pb
@@ -115,13 +116,11 @@ class JobManagerChannel:
 
     def _make(self, iteration: int, checkpoint: Callable[[], bytes]) -> None:
         self._wants_checkpoint = False
-        data = checkpoint()
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+        data = made(checkpoint)
         if len(data) > self._bytes_max:
             print(f"yaqd.ml: a checkpoint of {len(data)} bytes is not kept: {self._bytes_max} fit", file=sys.stderr)
             return
-        self._checkpoint = iteration, bytes(data)
+        self._checkpoint = iteration, data
 
     # ---- the thread
 

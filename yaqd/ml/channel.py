@@ -15,6 +15,14 @@ class Said:
     stop: bool = False
 
 
+def made(checkpoint: Callable[[], bytes]) -> bytes:
+    """Return what a program's function gives as its checkpoint. Raises TypeError where that is no bytes."""
+    data = checkpoint()
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+    return bytes(data)
+
+
 class Channel(Protocol):
     """Carries the reports of one program.
 

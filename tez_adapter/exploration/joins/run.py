@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import random
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.loading import user_traceback
 
 _MODULE: Final = "yaq_trial_program"
+_SEEDS: Final = 1 << 32
 #: ends of calls by which Optuna and Ray Tune run trials
 _STUDIES: Final = (".optimize", "tune.run", "tune.Tuner", "Tuner.fit")
 
@@ -27,6 +29,7 @@ def run_joined(joined: Joined, arguments: Sequence[str], begun: Begun) -> None:
 
     `arguments`: of a script those behind its name; of a command the whole line.
     """
+    _seed(begun)
     named = arguments[0] if joined.style == "command" else joined.path
     try:
         if joined.style == "command":
@@ -48,6 +51,14 @@ def run_joined(joined: Joined, arguments: Sequence[str], begun: Begun) -> None:
     except Exception as error:
         said = " ".join(str(error).split())
         raise TrialError(f"{named} failed: {type(error).__name__}: {said}", detail=user_traceback(error)) from None
+
+
+def _seed(begun: Begun) -> None:
+    """Seed what a program draws from without saying so, by the exploration's seed and the trial's number."""
+    own = (begun.seed * 1_000_003 + begun.number) % _SEEDS
+    random.seed(own)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(own)
 
 
 def _run_script(path: str, arguments: Sequence[str]) -> None:

@@ -1,7 +1,6 @@
 """The process of one trial of a local exploration, once it is forked."""
 
 import os
-import random
 import socket
 import sys
 import time
@@ -12,13 +11,12 @@ from tez_adapter.exploration.joins.begun import Begun, TrialError
 from tez_adapter.exploration.joins.run import run_joined
 from tez_adapter.exploration.joins.style import Joined
 from tez_adapter.exploration.local.wire import Wire
-from yaqd.ml.channel import Said
+from yaqd.ml.channel import Said, made
 from yaqd.ml.reporting import set_channel, usable_cores
 from yaqd.ml.trial import begin_trial
 
 #: what a checkpoint may have
 CHECKPOINT_MAX: Final = (1 << 32) - 1
-_SEEDS: Final = 1 << 32
 
 
 class LocalTrialChannel:
@@ -57,12 +55,10 @@ class LocalTrialChannel:
         return Said(usable_cores(), stop=answer["say"] == "stop")
 
     def _keep(self, iteration: int, checkpoint: Callable[[], bytes]) -> None:
-        data = checkpoint()
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise TypeError(f"report(checkpoint=...) gave a {type(data).__name__}: return bytes")
+        data = made(checkpoint)
         if len(data) > CHECKPOINT_MAX:
             raise ValueError(f"a checkpoint of {len(data)} bytes: at most {CHECKPOINT_MAX} are kept")
-        self._wire.send({"say": "checkpoint", "iteration": iteration}, bytes(data))
+        self._wire.send({"say": "checkpoint", "iteration": iteration}, data)
 
     def last_checkpoint(self) -> bytes | None:
         """Return what the trial was suspended with."""
@@ -83,7 +79,6 @@ def run_child(fd: int) -> None:
     begun = Begun(**told["begun"])
     set_channel(LocalTrialChannel(wire, checkpoint if told["goes_on"] else None))
     begin_trial(begun.number, begun.params, begun.epoch)
-    _seed(begun)
     failure, detail = "", ""
     try:
         run_joined(Joined(**told["joined"]), told["arguments"], begun)
@@ -93,11 +88,3 @@ def run_child(fd: int) -> None:
     if detail:
         print(detail, file=sys.stderr, flush=True)
     wire.send({"say": "ended", "failure": failure, "detail": detail})
-
-
-def _seed(begun: Begun) -> None:
-    """Seed what a program draws from without saying so, by the exploration's seed and the trial's number."""
-    own = (begun.seed * 1_000_003 + begun.number) % _SEEDS
-    random.seed(own)
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed(own)

@@ -21,6 +21,7 @@ from tez_adapter.exploration.local.forking import TrialForker
 from tez_adapter.exploration.local.process import TrialProcess
 from tez_adapter.exploration.local.saved import SavedTrials
 from tez_adapter.exploration.local.shown import shown
+from tez_adapter.exploration.nursery import how_it_ended
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from tez_adapter.jobspec import Exploration
@@ -120,7 +121,7 @@ class LocalExploration:
             message, data = process.wire.receive()
         except (OSError, ValueError):
             code = self._end(process)
-            self._do(ev.TrialOver(process.number, process.lap, _death(code), is_killed=code != 0))
+            self._do(ev.TrialOver(process.number, process.lap, how_it_ended(code), is_killed=code != 0))
             return
         if message["say"] == "report":
             self._report(process, message)
@@ -221,10 +222,3 @@ class LocalExploration:
         if line not in self._notices:
             self._notices.append(line)
             self._note(line)
-
-
-def _death(code: int) -> str:
-    """Say how a process ended that said nothing."""
-    if code < 0:
-        return f"its process was killed by signal {-code}"
-    return f"its process ended with exit status {code} before its program was done" if code else ""

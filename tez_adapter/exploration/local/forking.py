@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from tez_adapter.exploration.local.child import run_child
+from tez_adapter.exploration.nursery import signal_group
 from tez_adapter.tasks.forked import adopt_orphans, die_with, leave, run_in_child
 from tez_adapter.tasks.shared_imports import SharedImports
 
@@ -117,8 +118,7 @@ def _tried(shared: SharedImports, script: str) -> bytes:
 
 def _end(pid: int) -> int:
     # until it is waited for, nobody else has its number
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+    signal_group(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 

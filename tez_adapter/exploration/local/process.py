@@ -1,7 +1,6 @@
 """The process group of one trial of a local exploration: begun, stopped in place, taken up again, ended."""
 
 import contextlib
-import os
 import signal
 import socket
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from tez_adapter.exploration.joins.style import Joined
 from tez_adapter.exploration.local.child import CHECKPOINT_MAX
 from tez_adapter.exploration.local.forking import TrialForker
 from tez_adapter.exploration.local.wire import Wire
-from tez_adapter.exploration.nursery import group_memory_mb
+from tez_adapter.exploration.nursery import group_memory_mb, signal_group
 
 #: in the middle of a frame a trial may be silent for so long
 _FRAME_S: Final = 60.0
@@ -61,11 +60,11 @@ class TrialProcess:
 
     def stop(self) -> None:
         """Stop the group in place; it keeps its memory and no processor."""
-        self._signal(signal.SIGSTOP)
+        signal_group(self.pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
         """Take the group up again; it still waits for the answer to its report."""
-        self._signal(signal.SIGCONT)
+        signal_group(self.pid, signal.SIGCONT)
 
     def memory_mb(self) -> int:
         """Return the resident memory of the group, MB."""
@@ -75,7 +74,3 @@ class TrialProcess:
         """End the group at once; return the exit status of the trial, as `subprocess` has it."""
         self.wire.close()
         return self._forker.end(self.pid)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)

@@ -163,23 +163,25 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
     from tez_adapter.client.training import stop_training
     from yaqd.cli.ml.explore.look import is_exploration
 
-    told = {}
+    told, words = {}, {}
     for text in applications:
         job = SubmittedJob(conf, known_application(conf, text))
         try:
             if is_exploration(job.report()):
                 from tez_adapter.client.exploration import stop_exploration
 
-                told[str(job.application_id)] = stop_exploration(job)
+                is_told, will = stop_exploration(job), "ends once the trials that run have made checkpoints"
             else:
-                told[str(job.application_id)] = stop_training(job)
+                is_told, will = stop_training(job), "ends with its next report"
+            told[str(job.application_id)] = is_told
+            words[str(job.application_id)] = will if is_told else "is not running: nothing to stop"
         finally:
             job.close()
     if as_json:
         print_json(told)
         return
-    for application_id, is_told in told.items():
-        click.echo(f"{application_id} {'ends with its next report' if is_told else 'is not running: nothing to stop'}")
+    for application_id, line in words.items():
+        click.echo(f"{application_id} {line}")
 
 
 @click.command("resume")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tez_adapter.exploration.beginnings import TRIALS_MAX
 from tez_adapter.exploration.generators.adaptive import check_installed
 from tez_adapter.exploration.generators.generator import GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
@@ -25,7 +26,6 @@ from yaqd.policies.registry import UnknownPolicy
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 #: arguments of `report`
 _RESERVED: Final = ("iteration", "checkpoint", "threads")
-TRIALS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
