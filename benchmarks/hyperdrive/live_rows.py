@@ -1,14 +1,14 @@
 """Hyperparameters found on this machine: ours beside Default, EarlyTerm, ASHA and Bandit, and all beside their replay.
 
 A cluster of two nodes with one slot each explores the same configurations in the same order under one policy after the
-other; the policy alone differs, but for ours' kill threshold and belief about the metric. Order by order the first
-policy to run moves on by one. Time: from the begin of the exploration until the first report of the target.
+other. The policy alone differs. Order by order the first policy to run moves on by one. Time: from the begin of the
+exploration until the first report of the target.
 
 - `live-digits`: 60 perceptrons on scikit-learn's digits, 30 epochs of 2 core-seconds, target: the 7th best maximum.
 - `live-lander`: 40 cross-entropy searches for LunarLander (`pip install 'gymnasium[box2d]'`), at most 40 epochs of 100
   episodes, solved at a mean reward of 200.
-- `live-simulated`: the same configurations replayed with the metrics and epoch times that were recorded, as a part of
-  the live time; mean over orders, each policy.
+- `live-simulated`: each exploration replayed with the metrics and epoch times that were recorded of it, as a part of
+  its live time; mean over orders, each policy.
 
 `--runs N`: orders. `--scale S`: epochs of digits last S times as long; of either, fewer trials below 0.05.
 
@@ -170,7 +170,7 @@ def _found(records: list[dict[str, Any]]) -> Found:
 
 
 def replayed(task: Task, policy: str, order: list[int], recorded: Recorded) -> float:
-    """Return the time of the same exploration in the simulator, s."""
+    """Return the time of an exploration in the simulator, s."""
     terms = terms_under(task, policy, order)
     return explore(recorded, np.array(order), policy_terms(terms), make_policy(terms)).time_s
 
@@ -191,6 +191,18 @@ def recorded_of(task: Task, founds: list[tuple[list[int], Found]]) -> Recorded:
     known = {row: each for row, each in taken.items() if len(each) >= _KNOWN}
     epoch_s = np.array([statistics.median(known.get(row, [usual_s])) for row in range(task.trials)])
     return Recorded(task.row, _filled(values), epoch_s, np.zeros((task.trials, 0)))
+
+
+def timed_as(recorded: Recorded, order: list[int], found: Found) -> Recorded:
+    """Return the same metrics with the epoch times of one exploration; epochs that it did not run take the usual time.
+
+    Epochs that are padded to one length end together. Only their own times say which report came first, and so which
+    trial went on.
+    """
+    epoch_s = np.repeat(recorded.epoch_s[:, None], recorded.epochs, axis=1)
+    for number, took_s in found.took_s.items():
+        epoch_s[order[number], : len(took_s)] = took_s
+    return replace(recorded, epoch_s=epoch_s)
 
 
 def _filled(values: Floats) -> Floats:
@@ -261,7 +273,10 @@ def report(
                 "by order": " ".join(f"{ratio:.2f}x" for ratio in ratios),
                 "lost, ours and theirs": [sum(one.is_lost for one in side) for side in (found["index"], each)],
             }
-        again = [replayed(task, policy, order, recorded) for order in chosen]
+        again = [
+            replayed(task, policy, order, timed_as(recorded, order, one))
+            for order, one in zip(chosen, each, strict=True)
+        ]
         row = f"live-simulated-{task.program}-{policy}"
         part = statistics.fmean(again) / mean_s
         rows.append(Row(row, statistics.fmean(again), mean_s, "s", part, 0.0, len(again)))

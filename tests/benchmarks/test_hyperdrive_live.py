@@ -41,8 +41,8 @@ def test_rows_go_by_means_and_name_each_order() -> None:
     by_id = {row.id: row for row in rows}
     assert (by_id["live-lander-default"].ours, by_id["live-lander-default"].theirs) == (20.0, 30.0)
     assert by_id["live-lander-default"].ratio == pytest.approx(1.5)
-    # four epochs of 2 s until the reward of 250
-    assert by_id["live-simulated-lander-default"].ours == pytest.approx(8.0)
+    # epochs of 9, 2, 2 and 2 s until the reward of 250
+    assert by_id["live-simulated-lander-default"].ours == pytest.approx(15.0)
     assert beside["live-lander-default"]["by order"] == "4.00x 0.67x"  # type: ignore[index]
 
 

@@ -109,13 +109,15 @@ class _Exploration:
 
     def _begin(self, number: int, now: float) -> None:
         self._begun += 1
-        heappush(self._ends, (now + float(self._recorded.epoch_s[self._rows[number]]), self._begun, number))
+        took_s = self._recorded.took_s(self._rows[number], int(self._trials.counts[number]))
+        heappush(self._ends, (now + took_s, self._begun, number))
 
     def _ended(self, number: int, now: float) -> bool:
         """End an epoch; return whether the target is there."""
         row, trials = self._rows[number], self._trials
-        metric = float(self._recorded.values[row, trials.counts[number]])
-        trials.report(number, metric, float(self._recorded.epoch_s[row]))
+        epoch = int(trials.counts[number])
+        metric = float(self._recorded.values[row, epoch])
+        trials.report(number, metric, self._recorded.took_s(row, epoch))
         self._epochs += 1
         self._policy.reported(trials, number, now)
         if self._terms.target is not None and metric >= self._terms.target:

@@ -43,7 +43,7 @@ class Recorded:
     name: str
     #: (rows, epochs): the metric, oriented to rise
     values: Floats = field(repr=False)
-    #: what an epoch of each row takes, s
+    #: what an epoch of each row takes, s; of a matrix, each of its epochs
     epoch_s: Floats = field(repr=False)
     #: (rows, hyperparameters), 0 to 1; without columns where nobody knows them
     params: Floats = field(repr=False)
@@ -55,6 +55,10 @@ class Recorded:
     def epochs(self) -> int:
         """How many each row has."""
         return int(self.values.shape[1])
+
+    def took_s(self, row: int, epoch: int) -> float:
+        """Return what an epoch of a row takes, s; the first one is 0."""
+        return float(self.epoch_s[row] if self.epoch_s.ndim == 1 else self.epoch_s[row, epoch])
 
     def target(self, rank: int) -> float:
         """Return the maximum of the row that has the rank's highest one."""
