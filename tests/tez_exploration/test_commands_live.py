@@ -110,7 +110,12 @@ def test_an_exploration_is_stopped_and_goes_on(yaq: Yaq, tmp_path: Path, space: 
     assert "ends once the trials that run have made checkpoints" in yaq("ml", "stop", application)
     until(lambda: json.loads(yaq("ml", "watch", application, "--json"))["is_over"], 60)
     before = {trial["trial"]: trial["values"] for trial in trials(application)}
-    again = json.loads(yaq("ml", "resume", "--json", application, "--slots", 3, "--max-time", "2h"))
+    other = tmp_path / "other.toml"
+    other.write_text(space.read_text() + "more = [1, 2]\n")
+    said = yaq("ml", "resume", application, "--space", other, code=2)
+    assert "trials cannot go on with another space (more differs): begin a new exploration" in said
+    terms = ("--slots", 3, "--max-time", "2h", "--space", space)
+    again = json.loads(yaq("ml", "resume", "--json", application, *terms))
     assert again["slots"] == 3
     after = {trial["trial"]: trial["values"] for trial in trials(str(again["application_id"]))}
     for number, values in before.items():

@@ -22,6 +22,7 @@ from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.keeper import read_job
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException
+from yaqd.ml.space import Space
 from yaqd.model import ApplicationId
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.storage import PathNotFound, StorageError
@@ -89,8 +90,8 @@ def resume_exploration(
 ) -> SubmittedJob:
     """Submit an exploration anew that has ended; its trials go on where they stood.
 
-    `changes`: terms that are others now, by name, such as the target. Raises SubmitError, StorageError, and what a
-    submission raises.
+    `changes`: terms that are others now, by name, such as the target. A space must say the same. Raises SubmitError,
+    StorageError, and what a submission raises.
     """
     folder = folder_of(conf, user, application_id)
     try:
@@ -99,10 +100,13 @@ def resume_exploration(
         raise SubmitError(f"{application_id} cannot be resumed: {error}") from None
     if spec.exploration is None:
         raise SubmitError(f"{application_id} is no exploration")
-    for changed in changes or ():
+    changes = dict(changes or {})
+    if "space" in changes:
+        _check_same(spec.exploration.space, changes.pop("space"))
+    for changed in changes:
         if changed in SAME_TERMS:
             raise SubmitError(f"trials cannot go on with another {changed}: begin a new exploration")
-    terms = replace(spec.exploration, **(changes or {}), resumes=spec.job_id)
+    terms = replace(spec.exploration, **changes, resumes=spec.job_id)
     _check(terms)
     own = {key: value for key, value in spec.conf.items() if is_of_the_job(key)}
     conf = conf.with_overrides(own, source=spec.job_id)
@@ -113,6 +117,13 @@ def resume_exploration(
     request = Request(conf, spec.name, queue, attachments, spec.environment, application_type=APPLICATION_TYPE)
     fields = _fields(terms, spec.script, spec.class_name)
     return submit(Draft(request, JobKind.EXPLORATION, fields, scripts=scripts))
+
+
+def _check_same(former: str, now: str) -> None:
+    was, found = (Space.parse(text).dimensions if text else {} for text in (former, now))
+    other = [name for name in [*was, *found] if was.get(name) != found.get(name)]
+    if other:
+        raise SubmitError(f"trials cannot go on with another space ({other[0]} differs): begin a new exploration")
 
 
 class ExplorationWatch:

@@ -2,6 +2,7 @@
 
 from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -189,6 +190,12 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
 @click.option("--target", type=FiniteFloat(), metavar="X", help="Of an exploration: another target.")
 @click.option("--max-time", metavar="TIME", help="Of an exploration: another time for it all, 90m or 24h.")
 @click.option("--slots", type=click.IntRange(1, 10_000), metavar="N", help="Of an exploration: trials at once.")
+@click.option(
+    "--space",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of an exploration: hold that its space is still this.",
+)
 @click.option("--queue", help="Queue to submit to.")
 @_no_wait
 @quiet_option
@@ -203,6 +210,7 @@ def resume(
     target: float | None,
     max_time: str | None,
     slots: int | None,
+    space: Path | None,
     queue: str | None,
     no_wait: bool,
     quiet: bool,
@@ -230,13 +238,12 @@ def resume(
                     f"{application_id} has not ended ({state.name}): end it first with `yaq ml stop {application_id}`"
                 )
     chosen = queue or conf.require("mapreduce.job.queuename")
-    changed = [
-        name for name, value in {"target": target, "max-time": max_time, "slots": slots}.items() if value is not None
-    ]
+    terms = {"target": target, "max-time": max_time, "slots": slots, "space": space}
+    changed = [name for name, value in terms.items() if value is not None]
     if was_exploration(conf, user, application_id):
         from yaqd.cli.ml.explore.submit import follow_exploration, go_on
 
-        job = go_on(conf, user, application_id, chosen, target=target, max_time=max_time, slots=slots)
+        job = go_on(conf, user, application_id, chosen, target=target, max_time=max_time, slots=slots, space=space)
         ctx.exit(follow_exploration(job, no_wait=no_wait, as_json=as_json, is_quiet=quiet))
     if changed:
         raise CommandError(f"--{changed[0]} is of explorations, and {application_id} is a training job: leave it out")

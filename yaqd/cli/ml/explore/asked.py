@@ -64,10 +64,10 @@ def asked(
             raise CommandError(f"{joined.path} is called as {joined.function}(...): it takes no ARGUMENTS")
         if options["pattern"]:
             raise CommandError("--pattern finds the metric in the output of a --command; a Python file reports it")
-    space_text, where = _text("--space", space), str(space)
+    space_text, where = text_of("--space", space), str(space)
     if space is None and configurations is None and joined.style == "objective":
         space_text, where = suggested_space(joined), f"{joined.path}, as it suggests"
-    lines = _text("--configurations", configurations)
+    lines = text_of("--configurations", configurations)
     terms = Exploration(
         space=space_text,
         configurations=lines,
@@ -159,7 +159,8 @@ def _check_generator(found: Asked, configurations: Path | None) -> None:
         raise CommandError(str(error)) from None
 
 
-def _text(option: str, path: Path | None) -> str:
+def text_of(option: str, path: Path | None) -> str:
+    """Return what a file says, "" without one. CommandError names the option."""
     if path is None:
         return ""
     try:

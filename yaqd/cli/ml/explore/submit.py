@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from yaqd.cli.ml.explore.asked import Asked, seconds
+from yaqd.cli.ml.explore.asked import Asked, seconds, text_of
 from yaqd.config import Configuration
+from yaqd.ml.space import Space
 
 if TYPE_CHECKING:
     from tez_adapter.client.follow import SubmittedJob
@@ -52,11 +54,16 @@ def go_on(
     target: float | None,
     max_time: str | None,
     slots: int | None,
+    space: Path | None,
 ) -> "SubmittedJob":
-    """Submit an exploration anew that has ended, with other terms where some are said."""
+    """Submit an exploration anew that has ended, with other terms where some are said. Its space must be the same."""
     from tez_adapter.client.exploration import resume_exploration
 
-    changes: dict[str, float | int] = {}
+    changes: dict[str, float | int | str] = {}
+    if space is not None:
+        said = text_of("--space", space)
+        Space.parse(said, str(space))
+        changes["space"] = said
     if target is not None:
         changes["target"] = target
     if max_time is not None:
