@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.tasks.forked import run_in_child
-from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks
+from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, Work, work_of
 from tez_adapter.tasks.map_task import run_map
 from tez_adapter.tasks.runners import import_runners
 from tez_adapter.tasks.shared_imports import SHARE_KEY
@@ -102,7 +102,11 @@ class Maps:
         conf = self._conf.with_overrides({SHARE_KEY: str(shares).lower()})
 
         def run() -> list[float]:
-            with LocalTasks(lambda before: (load_job(self._script, before=before), {"min_length": 1}), conf) as tasks:
+
+            def load(before: Callable[[Path], None]) -> Work:
+                return work_of(load_job(self._script, before=before), {"min_length": 1})
+
+            with LocalTasks(load, conf) as tasks:
                 return [timed(lambda n=n: self._run(tasks, n)) for n in range(self._count)]  # type: ignore[misc]
 
         return measure(run)

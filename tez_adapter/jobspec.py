@@ -7,11 +7,12 @@ are stored with their variables replaced, so that a container needs no site file
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tez_adapter.flow.spec import FlowSpec
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId, LocalResourceType, LocalResourceVisibility
 
@@ -37,6 +38,8 @@ class JobKind(StrEnum):
     TRAINING = "training"
     #: many configurations of one program are trained to find one that is good
     EXPLORATION = "exploration"
+    #: a graph of steps, each a Job class
+    FLOW = "flow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ class JobSpec:
     #: TRAINING
     training: Training | None = None
     exploration: Exploration | None = None
+    flow: FlowSpec | None = None
     #: COMMAND: the command line for /bin/sh and how many containers run it
     command: str = ""
     tasks: int = 0
@@ -172,6 +176,13 @@ class JobSpec:
     #: further environment of the tasks
     environment: Mapping[str, str] = field(default_factory=dict)
     version: int = VERSION
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The folders that are committed at the job's end, qualified."""
+        if self.flow is not None:
+            return tuple(output.path for output in self.flow.outputs)
+        return (self.output,) if self.output else ()
 
     @property
     def task_resources(self) -> list[JobResource]:
@@ -187,7 +198,8 @@ class JobSpec:
         return Configuration.load(None, overrides=dict(self.conf), environ={})
 
     def dump(self) -> bytes:
-        return json.dumps(asdict(self), ensure_ascii=True).encode()
+        fields = asdict(replace(self, flow=None)) | {"flow": self.flow and self.flow.as_json()}
+        return json.dumps(fields, ensure_ascii=True).encode()
 
     @classmethod
     def parse(cls, data: bytes) -> Self:
@@ -206,6 +218,8 @@ class JobSpec:
                 fields["training"] = _training(fields["training"])
             if fields["exploration"] is not None:
                 fields["exploration"] = _exploration(fields["exploration"])
+            if fields["flow"] is not None:
+                fields["flow"] = FlowSpec.of_json(fields["flow"])
             spec = cls(**fields)
             _ = spec.application_id
         except (KeyError, TypeError, ValueError) as error:

@@ -11,7 +11,7 @@ import pytest
 from tez_adapter.client.local import run_local
 from tez_adapter.tasks import shared_imports
 from tez_adapter.tasks.forked import run_in_child
-from tez_adapter.tasks.local_tasks import LocalTasks
+from tez_adapter.tasks.local_tasks import LocalTasks, Work, work_of
 from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports, leading_imports
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, load_job
@@ -177,8 +177,8 @@ def test_tasks_share_a_library_and_none_sees_what_another_did_to_it(
     for number in range(4):
         (tmp_path / "in" / f"f{number}").write_text("a\n")
 
-    def load(before: Callable[[Path], None]) -> tuple[type[Job], dict[str, Any]]:
-        return load_job(script, before=before), {}
+    def load(before: Callable[[Path], None]) -> Work:
+        return work_of(load_job(script, before=before), {})
 
     conf = CONF.with_overrides({SHARE_KEY: str(shares).lower()})
 

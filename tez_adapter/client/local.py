@@ -25,7 +25,7 @@ from tez_adapter.kinds.mapreduce import failures_max_percent
 from tez_adapter.master.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.tasks.failure import describe_death
-from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks
+from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, work_of
 from tez_adapter.tasks.outcome import told_by
 from tez_adapter.tasks.scripts import CheckedScript, sample_boundaries
 from yaqd.config import Configuration
@@ -91,7 +91,7 @@ def run_local(
     StorageError for input that is missing and output that stands already, SubmitError for output that cannot be made.
     JobError (with the author's traceback in `detail`) for a task that fails; then no output is left.
     """
-    own = LocalTasks(lambda _: (job_class, params or {}), conf) if tasks is None else nullcontext(tasks)
+    own = LocalTasks(lambda _: work_of(job_class, params or {}), conf) if tasks is None else nullcontext(tasks)
     with own as ready:
         return _run(
             job_class, inputs, output, conf, reduces, params or {}, ready, attachments, progress, notify, overwrite

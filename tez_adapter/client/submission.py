@@ -122,9 +122,11 @@ class _Submission:
         self._check_nodes(draft.fields.get("nodes", ()))
         self._staging.create()
         try:
-            context = self._context(*self._send())
+            spec, written = self._send()
+            context = self._context(spec, written)
             if draft.replaces:
-                remove_results(self._conf, draft.fields["output"])
+                for path in spec.outputs:
+                    remove_results(self._conf, path)
             self._rm.submit(context)
         except BaseException:
             self._staging.remove()

@@ -66,7 +66,7 @@ def submit_command(
     if not command:
         raise SubmitError("no command: write it after --, as in: yaq run -- date")
     _check_environment("--env", environment or {})
-    _check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
+    check_count(conf, TASKS_MAX_KEY, tasks, "containers", minimum=1)
     for option, key, value in (("--memory", MEMORY_KEY, memory_mb), ("--vcores", VCORES_KEY, vcores)):
         if value is not None:
             conf = conf.with_overrides({key: str(value)}, source=option)
@@ -105,7 +105,7 @@ def submit_mapreduce(
         notify(note)
     job = checked.job_class
     count = job.reduces if reduces is None else reduces
-    _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
+    check_count(conf, REDUCES_MAX_KEY, count, "reduces")
     if overwrite:
         check_replaceable(conf, output, inputs)
     target = check_output(conf, output, overwrite=overwrite)
@@ -160,12 +160,12 @@ def submit_streaming(
     count = conf.get_int("mapreduce.job.reduces", 1) if reduces is None else reduces
     if reducer == NO_REDUCES:
         count = 0
-    _check_count(conf, REDUCES_MAX_KEY, count, "reduces")
+    check_count(conf, REDUCES_MAX_KEY, count, "reduces")
     if overwrite:
         check_replaceable(conf, output, inputs)
     target = check_output(conf, output, overwrite=overwrite)
     splits = compute_streaming_splits(inputs, conf)
-    _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
+    check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
     fields = {"output": target, "reduces": count, "input_format": "bytes", "streaming": scripts}
     request = Request(conf, name or "streamjob", queue, attachments, environment or {}, application_type="MAPREDUCE")
     return submit(Draft(request, JobKind.STREAMING, fields, [s.to_json() for s in splits], replaces=overwrite))
@@ -196,7 +196,7 @@ def _splits(conf: Configuration, inputs: Sequence[str], input_format: str) -> li
     from yaqd.storage import compute_splits
 
     splits = compute_splits(inputs, InputFormat.parse(input_format), conf)
-    _check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
+    check_count(conf, TASKS_MAX_KEY, len(splits), "map tasks")
     return splits
 
 
@@ -207,8 +207,8 @@ def _check_environment(option: str, environment: Mapping[str, str]) -> None:
             raise SubmitError(f"{option}: environment variable name {name[:80]!r} is not a shell name: rename it")
 
 
-def _check_count(conf: Configuration, key: str, count: int, what: str, minimum: int = 0) -> None:
-    """Every task costs memory in the job manager, every reduce also in every map."""
+def check_count(conf: Configuration, key: str, count: int, what: str, minimum: int = 0) -> None:
+    """Raise SubmitError beyond a limit: every task costs memory in the job manager, every reduce also in every map."""
     maximum = conf.get_int(key, minimum=1)
     if count < minimum:
         raise SubmitError(f"{count} {what}: ask for {minimum} or more")

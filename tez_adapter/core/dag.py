@@ -1,7 +1,7 @@
 """What a job is before it runs: vertices of equal tasks, edges that carry data between them.
 
-A MapReduce job is two vertices and one edge, a map-only job or a set of commands one vertex. Everything the
-machine needs to decide is here as values; what a task does (its script, its split) is not its business.
+A MapReduce job is two vertices and one edge, a map-only job or a set of commands one vertex, a flow any graph.
+Everything the machine needs to decide is here as values; what a task does (its script, its split) is not its business.
 """
 
 from dataclasses import dataclass
@@ -52,6 +52,10 @@ class VertexSpec:
     outputs_stay: bool = False
     #: its tasks serve those of others: the job ends without them, and they may come and go (`VertexLimited`)
     serves: bool = False
+    #: as what it counts and its attempts are named: map, reduce; "": as its own name says
+    phase: str = ""
+    #: of its attempts' names, where several vertices share a letter
+    first_name: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,12 +66,16 @@ class JobRecords:
         return [t.id.task for v in sources if v.given_up for t in v.tasks if t.state is TaskState.FAILED]
 
     def outputs_for(self, vertex: int) -> list[Completion]:
-        """List what the vertex may fetch, in the order it came and went.
+        """List what the vertex may fetch, in the order it came and went."""
+        return self.vertices[vertex].readable if 0 <= vertex < len(self.vertices) else []
 
-        A vertex has one source at most so far.
-        """
-        edges = self.demand.sources[vertex] if 0 <= vertex < len(self.vertices) else []
-        return self.vertices[edges[0].source].completions if edges else []
+    def announce(self, attempt: Attempt, *, available: bool) -> None:
+        """Tell all who read from an attempt's vertex that its output has come, or gone."""
+        completion = Completion(attempt.id, attempt.node, attempt.host, available)
+        self.vertices[attempt.id.vertex].completions.append(completion)
+        for edge in self.spec.edges:
+            if edge.source == attempt.id.vertex:
+                self.vertices[edge.target].readable.append(completion)
 
     def live_attempts(self) -> Iterator[Attempt]:
         for vertex in self.vertices:

@@ -316,7 +316,7 @@ class JobMachine:
             if container.attempt is not None:
                 running += 1
                 self._endings.end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
-        for vertex in self.vertices:
+        for vertex in reversed(self.vertices):  # what is to run again needs what it reads
             if vertex.spec.outputs_stay or all(target.complete for target in self._watch.targets(vertex)):
                 continue
             for task in vertex.tasks:

@@ -128,7 +128,9 @@ class Vertex:
         self.ready = False
         #: hosts where a task failed, by task index
         self.failed_on: dict[int, set[str]] = {}
+        #: its outputs, and those of all that it reads from, in the order they came and went
         self.completions: list[Completion] = []
+        self.readable: list[Completion] = []
         #: attempts by how they ended
         self.ended = dict.fromkeys((AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.KILLED), 0)
         #: how long attempts ran that succeeded, where their processes said when they began, s

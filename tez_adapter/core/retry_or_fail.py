@@ -4,7 +4,7 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
 from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
-from tez_adapter.core.records import Attempt, Completion, Task, Vertex
+from tez_adapter.core.records import Attempt, Task, Vertex
 from tez_adapter.core.states import AttemptEvent, AttemptState, ContainerState, JobState, TaskEvent, TaskState
 from tez_adapter.core.turn import Turn
 from tez_adapter.core.wording import verdict
@@ -31,7 +31,7 @@ class JobEndings:
         vertex.done += 1
         if attempt.began is not None:
             vertex.runs.add(self._turn.now - attempt.began)
-        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, True))
+        self._job.announce(attempt, available=True)
         self.open_ready()
 
     def end_attempt(self, attempt: Attempt, error: str, *, at_fault: bool, fatal: bool = False) -> None:
@@ -85,7 +85,7 @@ class JobEndings:
             return
         vertex.done -= 1
         task.fetch_failures = 0
-        vertex.completions.append(Completion(attempt.id, attempt.node, attempt.host, False))
+        self._job.announce(attempt, available=False)
         if event is AttemptEvent.FAIL:
             vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)

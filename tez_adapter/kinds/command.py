@@ -65,7 +65,12 @@ class CommandKind:
         context.environment.add(key="YAQ_TASKS", value=str(spec.tasks))
 
     def describe(
-        self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
+        self,
+        task: job_pb2.TaskDescription,
+        spec: JobSpec,
+        attempt: AttemptId,
+        splits: Sequence[dict[str, Any]],
+        inputs: int,
     ) -> None:
         """Add nothing: no command asks."""
 

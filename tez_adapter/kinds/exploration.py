@@ -69,7 +69,12 @@ class ExplorationKind:
         """Add nothing: a task process asks for its task."""
 
     def describe(
-        self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
+        self,
+        task: job_pb2.TaskDescription,
+        spec: JobSpec,
+        attempt: AttemptId,
+        splits: Sequence[dict[str, Any]],
+        inputs: int,
     ) -> None:
         task.kind = job_pb2.TaskDescription.SLOT
 

@@ -54,7 +54,12 @@ class Kind(Protocol):
         """Adds what one task's container starts with."""
 
     def describe(
-        self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
+        self,
+        task: job_pb2.TaskDescription,
+        spec: JobSpec,
+        attempt: AttemptId,
+        splits: Sequence[dict[str, Any]],
+        inputs: int,
     ) -> None:
         """Adds what a task process is told of its task, which reads from `inputs` others."""
 

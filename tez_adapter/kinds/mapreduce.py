@@ -83,7 +83,12 @@ class MapReduceKind:
         """Add nothing: a task process asks for its task."""
 
     def describe(
-        self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
+        self,
+        task: job_pb2.TaskDescription,
+        spec: JobSpec,
+        attempt: AttemptId,
+        splits: Sequence[dict[str, Any]],
+        inputs: int,
     ) -> None:
         if attempt.vertex == 0:
             task.kind = job_pb2.TaskDescription.MAP

@@ -85,7 +85,12 @@ class TrainingKind:
         """Add nothing: a task process asks for its task."""
 
     def describe(
-        self, task: job_pb2.TaskDescription, attempt: AttemptId, splits: Sequence[dict[str, Any]], inputs: int
+        self,
+        task: job_pb2.TaskDescription,
+        spec: JobSpec,
+        attempt: AttemptId,
+        splits: Sequence[dict[str, Any]],
+        inputs: int,
     ) -> None:
         is_driver = attempt.vertex == DRIVER
         task.kind = job_pb2.TaskDescription.DRIVER if is_driver else job_pb2.TaskDescription.WORKER

@@ -269,7 +269,7 @@ class ApplicationMaster:
             attempt=job.AttemptRef(vertex=attempt.vertex, index=attempt.task, number=attempt.number),
             attempt_id=self._record.attempt_name(attempt),
         )
-        self._kind.describe(description, attempt, self._splits, self.machine.inputs(attempt.vertex))
+        self._kind.describe(description, self.spec, attempt, self._splits, self.machine.inputs(attempt.vertex))
         return description
 
     def output_of(self, attempt: AttemptId, node: str, host: str) -> tuple[str, str, int]:

@@ -20,8 +20,13 @@ log = logging.getLogger(__name__)
 
 
 def committer(spec: JobSpec, conf: Configuration) -> OutputCommitter:
+    return committer_of(spec.output, spec, conf)
+
+
+def committer_of(output: str, spec: JobSpec, conf: Configuration) -> OutputCommitter:
+    """Return the committer of one of a job's outputs."""
     marks_success = conf.get_bool("mapreduce.fileoutputcommitter.marksuccessfuljobs", True)
-    return OutputCommitter(get_filesystem(spec.output, conf), spec.output, spec.job_id, marks_success=marks_success)
+    return OutputCommitter(get_filesystem(output, conf), output, spec.job_id, marks_success=marks_success)
 
 
 def _not_committed(error: Exception) -> JobEnd:
@@ -34,7 +39,7 @@ class JobOutput:
         self._spec = spec
         self._conf = conf
         self._manager = manager
-        self._has_output = bool(spec.output)
+        self._has_output = bool(spec.outputs)
         #: of the map outputs, where these are on HDFS
         self.shared_folder = shared_folder(spec, conf, manager)
 
@@ -46,18 +51,29 @@ class JobOutput:
         """Set the output up; what a former attempt of the job manager left half done is removed."""
         if self._has_output:
             prepare(self._spec, self._conf, self._manager)
-            found = committer(self._spec, self._conf)
-            found.abort_job()
-            found.setup_job(is_first=self._manager == 1)
+            for found in self._committers():
+                found.abort_job()
+                found.setup_job(is_first=self._manager == 1)
 
-    def commit(self) -> None:
-        """Commit the output; _SUCCESS comes last."""
-        if self._has_output:
-            committer(self._spec, self._conf).commit_job()
+    def commit(self, *, is_first: bool = True) -> None:
+        """Commit the outputs: all are whole before the first gets its _SUCCESS. None is left where one cannot be."""
+        committers = self._committers()
+        try:
+            for found in committers:
+                found.settle_job(is_first=is_first)
+            for found in committers:
+                found.mark_job()
+        except Exception:
+            for found in committers if len(committers) > 1 else ():
+                found.withdraw_job()
+            raise
 
     def abort(self) -> None:
-        if self._has_output:
-            committer(self._spec, self._conf).abort_job()
+        for found in self._committers():
+            found.abort_job()
+
+    def _committers(self) -> list[OutputCommitter]:
+        return [committer_of(path, self._spec, self._conf) for path in self._spec.outputs]
 
     def commit_noted(self, history: Iterable[dict[str, Any]]) -> None:
         """Commit as `commit` does; whenever this process dies, the next attempt finishes it, and writes `history` then.
@@ -92,9 +108,10 @@ class JobOutput:
         """What a former attempt began."""
         log.info("a former attempt began to commit the output: going on with it")
         try:
-            if not get_filesystem(self._spec.output, self._conf).exists(self._spec.output):
-                raise PathNotFound(f"{self._spec.output} is gone: somebody removed it while it was committed")
-            committer(self._spec, self._conf).commit_job(is_first=False)
+            for path in self._spec.outputs:
+                if not get_filesystem(path, self._conf).exists(path):
+                    raise PathNotFound(f"{path} is gone: somebody removed it while it was committed")
+            self.commit(is_first=False)
         except Exception as error:
             log.exception("the output is not committed")
             return _not_committed(error)

@@ -63,8 +63,9 @@ class JobRecord:
                 self._notes[line] = None
 
     def attempt_name(self, attempt: AttemptId) -> str:
-        letter = self._machine.spec.vertices[attempt.vertex].name[0]
-        return attempt_name(self._spec.job_id, letter, attempt.task, attempt.number)
+        vertex = self._machine.spec.vertices[attempt.vertex]
+        letter = (vertex.phase or vertex.name)[0]
+        return attempt_name(self._spec.job_id, letter, vertex.first_name + attempt.task, attempt.number)
 
     def exit_code(self, state: JobState) -> int:
         """Return what the user's program answers; else 0 for success, 1 for failure."""
@@ -84,20 +85,21 @@ class JobRecord:
         return [(group, name, value) for (group, name), value in sorted(sums.items())]
 
     def _job_counters(self, vertex: Vertex, sums: dict[tuple[str, str], int]) -> None:
-        names = _KINDS.get(vertex.spec.name)
+        phase = vertex.spec.phase or vertex.spec.name
+        names = _KINDS.get(phase)
         if names is None:
             return
         launched, failed, killed, millis = (name.value for name in names)
         attempts = [a for t in vertex.tasks for a in t.attempts]
-        sums[(JOB_GROUP, launched)] = len(attempts)
-        sums[(JOB_GROUP, millis)] = sum(map(_ran_ms, attempts))
+        found = {launched: len(attempts), millis: sum(map(_ran_ms, attempts))}
         if vertex.ended[AttemptState.FAILED]:
-            sums[(JOB_GROUP, failed)] = vertex.ended[AttemptState.FAILED]
+            found[failed] = vertex.ended[AttemptState.FAILED]
         if vertex.ended[AttemptState.KILLED]:
-            sums[(JOB_GROUP, killed)] = vertex.ended[AttemptState.KILLED]
-        if vertex.spec.name == "map":
-            for counter, number in Counter(map(self._locality, attempts)).items():
-                sums[(JOB_GROUP, counter.value)] = number
+            found[killed] = vertex.ended[AttemptState.KILLED]
+        if phase == "map":
+            found |= {counter.value: number for counter, number in Counter(map(self._locality, attempts)).items()}
+        for name, number in found.items():
+            sums[(JOB_GROUP, name)] = sums.get((JOB_GROUP, name), 0) + number
 
     def _locality(self, attempt: Attempt) -> JobCounter:
         """How far from its input a map ran; input that no host has is nowhere near."""
@@ -132,7 +134,7 @@ class JobRecord:
             "name": spec.name,
             "user": spec.user,
             "kind": spec.kind.value,
-            "output": spec.output,
+            "output": ", ".join(spec.outputs),
             "started_ms": started_ms,
             "vertices": {v.name: v.tasks for v in self._machine.spec.vertices},
         }

@@ -23,7 +23,7 @@ from tez_adapter.streaming.typedbytes import BadRecord
 from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.map_task import split_of
 from tez_adapter.tasks.runners import Workplace
-from tez_adapter.tasks.shuffle_input import fetch_all
+from tez_adapter.tasks.shuffle_input import fetch_all, outputs_of_maps
 from tez_adapter.tasks.task_output import PartFile, TaskFiles, make_task_folder, side_files, task_folder
 from yaqd.config.deprecated import former_names
 from yaqd.ipc import BlockingRpcClient
@@ -123,7 +123,7 @@ def _reduce(
     with ReduceInput(
         Path.cwd(), memory_bytes=attempt.sort_bytes(), codec=shuffle_codec(attempt.conf), counters=attempt.tallies
     ) as source:
-        fetch_all(attempt, source, client, secret)
+        fetch_all(attempt, source, client, secret, outputs_of_maps(attempt))
         attempt.end_phase("shuffle")
         merged = _merged(attempt, source)
         if not scripts.reducer:

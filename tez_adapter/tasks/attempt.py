@@ -102,15 +102,15 @@ class TaskAttempt:
         """List the application's folders on this node's disks."""
         return [Path(p) for p in os.environ.get("LOCAL_DIRS", str(self.work_folder)).split(",") if p]
 
-    def output_folder(self) -> Path:
-        """Return where its map output goes: the shuffle service looks there.
+    def output_folder(self, name: str = "") -> Path:
+        """Return where its map output goes: the shuffle service looks there. `name`: of one of several.
 
         Output on its way to HDFS has a folder of its own.
         """
         if SHARED_FOLDER in os.environ:
-            return self.work_folder / "output" / self.name
+            return self.work_folder / "output" / (name or self.name)
         folders = self.local_folders()
-        return folders[self.index % len(folders)] / "output" / self.name
+        return folders[self.index % len(folders)] / "output" / (name or self.name)
 
     def sort_bytes(self) -> int:
         """Return the memory for sorting and merging: as configured, at most half of what the container has."""

@@ -11,7 +11,7 @@ import signal
 import socket
 import struct
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -28,15 +28,16 @@ from tez_adapter.tasks.outcome import outcome_of
 from tez_adapter.tasks.reduce_task import reduce_from
 from tez_adapter.tasks.runners import import_runners
 from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports
-from tez_adapter.tasks.task_output import PartFile
+from tez_adapter.tasks.task_output import Committed
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job, JobError
 from yaqd.model import steady_hash
 from yaqd.proto import job_pb2 as pb
 
-#: gives the job's class and its options by attribute, in each task anew; what it is given is told the program's file
-#: before that is loaded
-Load = Callable[[Callable[[Path], None]], tuple[type[Job], dict[str, Any]]]
+#: gives what runs a task, in each task anew; what it is given is told the program's file before that is loaded
+Load = Callable[[Callable[[Path], None]], "Work"]
+#: runs a task to its end; what is to be committed
+Work = Callable[["LocalAttempt", "LocalTask"], Committed | None]
 
 #: signals that end the job's process, which may have handlers for them
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -176,24 +177,36 @@ def _forget_exit_functions() -> None:
     finalize._registered_with_atexit = False  # so that the program's own are run again
 
 
-def _outcome(task: LocalTask, load: Callable[[], tuple[type[Job], dict[str, Any]]], conf: Configuration) -> bytes:
-    folder = task.folder
-    attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, folder)
+def _outcome(task: LocalTask, load: Callable[[], Work], conf: Configuration) -> bytes:
+    attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, task.folder)
 
-    def work() -> PartFile | None:
-        job_class, params = load()
+    def work() -> Committed | None:
+        run = load()
         own_folder.make(task.own_folder, task.files)
         own_folder.enter(task.own_folder)
-        if attempt.is_map:
-            return run_map(attempt, job_class, params)
-        return reduce_from(attempt, job_class, params, folder, fetch)
-
-    def fetch(sink: ReduceInput) -> None:
-        for name in task.outputs:
-            entry = SpillIndex.load(Path(name, INDEX_NAME))[attempt.index]
-            sink.add_file(Path(name, OUTPUT_NAME), entry.start, entry.part_length)
+        return run(attempt, task)
 
     return outcome_of(attempt, work, lambda: True)
+
+
+def work_of(job_class: type[Job], params: dict[str, Any]) -> Work:
+    """Return what runs the tasks of a MapReduce job."""
+
+    def work(attempt: LocalAttempt, task: LocalTask) -> Committed | None:
+        if attempt.is_map:
+            return run_map(attempt, job_class, params)
+        return reduce_from(
+            attempt, job_class, params, task.folder, lambda sink: add_parts(sink, task.outputs, attempt.index)
+        )
+
+    return work
+
+
+def add_parts(sink: ReduceInput, folders: Iterable[str | Path], part: int) -> None:
+    """Give an input its part of each map output that lies in one of these folders."""
+    for name in folders:
+        entry = SpillIndex.load(Path(name, INDEX_NAME))[part]
+        sink.add_file(Path(name, OUTPUT_NAME), entry.start, entry.part_length)
 
 
 def _send(connection: socket.socket, message: bytes) -> None:

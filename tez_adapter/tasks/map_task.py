@@ -9,19 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from riffle_merger.format.columns import I64, U8
-from tez_adapter.data import Columns, HashPartitioner, KeyPartitioner, MapOutput, Partitioner, RangePartitioner
+from tez_adapter.data import Columns, HashPartitioner, MapOutput, Partitioner, RangePartitioner
 from tez_adapter.data.combine import HashCombiner, encoded_combiner
-from tez_adapter.data.partition import Partitions
 from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.forked import end_copy, or_undo
-from tez_adapter.tasks.pairs import Pair, looked_at, refuse_no_pairs
+from tez_adapter.tasks.pairs import ENDED_EARLY, Pair, Reached, looked_at, refuse_no_pairs
+from tez_adapter.tasks.partitioners import JobPartitioner
 from tez_adapter.tasks.task_output import PartFile
 from yaqd.mapreduce import Job, JobError, serde
 from yaqd.mapreduce.counters import INPUT_GROUP, TaskCounter
 from yaqd.mapreduce.job import MAP, TaskContext
-from yaqd.mapreduce.serde import decode_key, encode_pairs
+from yaqd.mapreduce.serde import encode_pairs
 from yaqd.storage import FileRange, InputSplit, RecordReader, open_reader
 
 _ENCODE_PAIRS = 8192
@@ -133,40 +132,9 @@ def _open_output(
     )
 
 
-class _JobPartitioner(KeyPartitioner):
-    """The job's own function of a key. It is asked when pairs are sorted, once for equal keys."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(lambda code, partitions: job.partition(decode_key(code), partitions))
-        self._job = job
-
-    def partition(self, data: U8, offsets: I64, partitions: int) -> Partitions:
-        task: Any = self._job.task
-        self._job.task = _TaskOfKeys(task)  # type: ignore[assignment]
-        try:
-            return super().partition(data, offsets, partitions)
-        finally:
-            self._job.task = task
-
-
-class _TaskOfKeys:
-    """`self.task` within partition(): there is no record at hand, and the file would be that of another one."""
-
-    def __init__(self, task: TaskContext) -> None:
-        self._task = task
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("input_"):
-            raise JobError(
-                f"partition() cannot ask for self.task.{name}: it is asked about a key, and equal keys go to one "
-                "reducer from whatever file they are; put what it needs into the key"
-            )
-        return getattr(self._task, name)
-
-
 def _partitioner(attempt: TaskAttempt, job: Job) -> Partitioner:
     if job.overrides_partition:
-        return _JobPartitioner(job)
+        return JobPartitioner(job)
     if attempt.spec.boundaries:
         return RangePartitioner([bytes.fromhex(key) for key in attempt.spec.boundaries])
     return HashPartitioner()
@@ -184,20 +152,6 @@ def _pairs(attempt: TaskAttempt, job: Job, reader: RecordReader) -> Iterator[Pai
     return looked_at(pairs, "map()") if job.overrides_map else pairs
 
 
-class _End:
-    """Nothing to iterate over, and whether somebody came here. To `map` and `chain` a StopIteration out of the
-    job's own code is the end of the records; without this the rest of them would be lost without a word."""
-
-    is_reached = False
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        self.is_reached = True
-        raise StopIteration
-
-
 def _streams(attempt: TaskAttempt, job: Job, reader: RecordReader) -> Iterator[Iterable[Pair]]:
     context = job.task
     for batch in reader.batches():
@@ -205,13 +159,10 @@ def _streams(attempt: TaskAttempt, job: Job, reader: RecordReader) -> Iterator[I
         _count_input(attempt, reader, len(batch))
         read_from(context, reader.current)
         if job.overrides_map:
-            end = _End()
+            end = Reached()
             yield chain.from_iterable(map(job.map, chain(batch.keys(), end), batch.values()))
             if not end.is_reached:
-                raise JobError(
-                    "map() raised StopIteration, as next() does of an iterator that has no more: "
-                    "give next() a default, as in next(words, None)"
-                )
+                raise JobError(ENDED_EARLY)
         else:
             yield iter(batch)
         attempt.status = context.status

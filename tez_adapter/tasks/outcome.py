@@ -7,7 +7,7 @@ from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.failure import describe_failure
 from tez_adapter.tasks.forked import end_copy, has_threads, join_threads
 from tez_adapter.tasks.shuffle_input import NoLongerWanted
-from tez_adapter.tasks.task_output import TaskFiles
+from tez_adapter.tasks.task_output import Committed
 from yaqd.proto import job_pb2 as pb
 
 _DONE: Final = b"D"
@@ -17,7 +17,7 @@ _UNWANTED: Final = b"U"
 Told = pb.TaskDoneRequest | pb.TaskFailedRequest
 
 
-def outcome_of(attempt: TaskAttempt, work: Callable[[], TaskFiles | None], may_commit: Callable[[], bool]) -> bytes:
+def outcome_of(attempt: TaskAttempt, work: Callable[[], Committed | None], may_commit: Callable[[], bool]) -> bytes:
     """Run the attempt to its end: the work, what threads of the program still do, the commit."""
     try:
         part = work()

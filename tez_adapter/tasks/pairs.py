@@ -11,6 +11,27 @@ Pair = tuple[Any, Any]
 #: of two parts each comes apart like a pair: "ab" as the key "a" with the value "b"
 _NO_PAIRS: Final = (str, bytes, bytearray, set, frozenset, dict)
 _SHOWN_CHARS: Final = 60
+ENDED_EARLY: Final = (
+    "map() raised StopIteration, as next() does of an iterator that has no more: "
+    "give next() a default, as in next(words, None)"
+)
+
+
+class Reached:
+    """Nothing to iterate over, and whether somebody came here.
+
+    To `map` and `chain` a StopIteration out of the job's own code is the end of the records. Without this the rest of
+    them would be lost without a word.
+    """
+
+    is_reached = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.is_reached = True
+        raise StopIteration
 
 
 def refuse_no_pairs(function: str, error: Exception, file: str) -> None:

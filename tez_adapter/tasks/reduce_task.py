@@ -11,7 +11,7 @@ from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.forked import end_copy, or_undo
 from tez_adapter.tasks.map_task import task_context
 from tez_adapter.tasks.pairs import Pair, looked_at
-from tez_adapter.tasks.shuffle_input import fetch_all
+from tez_adapter.tasks.shuffle_input import fetch_all, outputs_of_maps
 from tez_adapter.tasks.task_output import PartFile
 from yaqd.ipc import BlockingRpcClient
 from yaqd.mapreduce import Job
@@ -29,7 +29,11 @@ def run_reduce(
 ) -> PartFile:
     """Run the task; return its output file to commit."""
     return reduce_from(
-        attempt, job_class, params, attempt.work_folder, lambda sink: fetch_all(attempt, sink, client, secret)
+        attempt,
+        job_class,
+        params,
+        attempt.work_folder,
+        lambda sink: fetch_all(attempt, sink, client, secret, outputs_of_maps(attempt)),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from tez_adapter.jobspec import JobKind
 from tez_adapter.tasks.attempt import TaskAttempt
 from tez_adapter.tasks.shared_imports import SharedImports
-from tez_adapter.tasks.task_output import TaskFiles
+from tez_adapter.tasks.task_output import Committed
 from yaqd.ipc import BlockingRpcClient
 
 
@@ -39,8 +39,8 @@ class Runner:
     #: what its tasks import besides
     modules: tuple[str, ...]
 
-    def load(self) -> Callable[[TaskAttempt, Workplace], TaskFiles | None]:
-        function: Callable[[TaskAttempt, Workplace], TaskFiles | None] = resolve_name(self.entry)
+    def load(self) -> Callable[[TaskAttempt, Workplace], Committed | None]:
+        function: Callable[[TaskAttempt, Workplace], Committed | None] = resolve_name(self.entry)
         return function
 
 
@@ -51,6 +51,7 @@ RUNNERS: Final[Mapping[JobKind, Runner]] = {
     JobKind.STREAMING: Runner("tez_adapter.streaming.task:run", _ANY),
     JobKind.TRAINING: Runner("tez_adapter.training.tasks:run", ("yaqd.ml", "yaqd.ml.arrays", *_ANY)),
     JobKind.EXPLORATION: Runner("tez_adapter.exploration.slot:run", ("yaqd.ml", *_ANY)),
+    JobKind.FLOW: Runner("tez_adapter.flow.run:run", _ANY),
 }
 
 

@@ -6,6 +6,8 @@ reported, so that the job manager can have the map run again.
 
 import os
 import queue
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import groupby
 
 from tez_adapter.data import ReduceInput
@@ -24,16 +26,37 @@ class NoLongerWanted(Exception):
     """The job manager has given up on this attempt."""
 
 
-def fetch_all(attempt: TaskAttempt, sink: ReduceInput, client: BlockingRpcClient, secret: bytes) -> None:
-    """Return when every map's segment is here. Raises FetchFailed, NoLongerWanted."""
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The outputs that a task fetches a part of."""
+
+    many: int
+    part: int
+    #: of how many
+    parts: int
+    #: number among them and name of each output of an attempt, which the job manager names so
+    places: Callable[[pb.AttemptRef, str], Iterable[tuple[int, str]]]
+
+
+def outputs_of_maps(attempt: TaskAttempt) -> Outputs:
+    """Return those of all maps of a MapReduce job."""
+    return Outputs(
+        attempt.description.inputs, attempt.index, attempt.spec.reduces, lambda ref, name: ((ref.index, name),)
+    )
+
+
+def fetch_all(
+    attempt: TaskAttempt, sink: ReduceInput, client: BlockingRpcClient, secret: bytes, outputs: Outputs
+) -> None:
+    """Return when every output's segment is here. Raises FetchFailed, NoLongerWanted."""
     refs: dict[str, pb.AttemptRef] = {}
     failures: queue.SimpleQueue[FetchFailure] = queue.SimpleQueue()
-    fetcher = _fetcher(attempt, sink, secret, failures)
+    fetcher = _fetcher(attempt, sink, secret, failures, outputs)
     seen = 0
     try:
-        while not fetcher.wait(0 if len(refs) < attempt.description.inputs else _FETCH_WAIT_S):
-            is_waiting_for_maps = len(refs) < attempt.description.inputs
-            seen += _follow(attempt, fetcher, client, refs, seen, _EVENTS_WAIT_MS if is_waiting_for_maps else 0)
+        while not fetcher.wait(0 if len(refs) < outputs.many else _FETCH_WAIT_S):
+            wait_ms = _EVENTS_WAIT_MS if len(refs) < outputs.many else 0
+            seen += _follow(attempt, fetcher, client, refs, seen, wait_ms, outputs)
             _report(attempt, client, failures, refs)
             attempt.moved(fetcher.progress() / 3)
     finally:
@@ -41,7 +64,11 @@ def fetch_all(attempt: TaskAttempt, sink: ReduceInput, client: BlockingRpcClient
 
 
 def _fetcher(
-    attempt: TaskAttempt, sink: ReduceInput, secret: bytes, failures: "queue.SimpleQueue[FetchFailure]"
+    attempt: TaskAttempt,
+    sink: ReduceInput,
+    secret: bytes,
+    failures: "queue.SimpleQueue[FetchFailure]",
+    outputs: Outputs,
 ) -> Fetcher:
     settings = FetchSettings(
         parallel_copies=attempt.conf.get_int("mapreduce.reduce.shuffle.parallelcopies", 2, minimum=1)
@@ -55,9 +82,9 @@ def _fetcher(
             sink,
             files=get_filesystem(folder, attempt.conf),
             folder=folder,
-            partition=attempt.index,
-            partitions=attempt.spec.reduces,
-            maps=attempt.description.inputs,
+            partition=outputs.part,
+            partitions=outputs.parts,
+            maps=outputs.many,
             on_failure=failures.put,
             settings=settings,
             counters=attempt.tallies,
@@ -66,8 +93,8 @@ def _fetcher(
     return Fetcher(
         sink,
         job_id=attempt.spec.job_id,
-        partition=attempt.index,
-        maps=attempt.description.inputs,
+        partition=outputs.part,
+        maps=outputs.many,
         secret=secret,
         on_failure=failures.put,
         local_dirs=[p for p in os.environ.get("LOCAL_DIRS", "").split(",") if p],
@@ -83,6 +110,7 @@ def _follow(
     refs: dict[str, pb.AttemptRef],
     seen: int,
     wait_ms: int,
+    outputs: Outputs,
 ) -> int:
     request = pb.GetMapCompletionEventsRequest(attempt=attempt.ref, wait_ms=wait_ms)
     setattr(request, "from", seen)
@@ -91,14 +119,14 @@ def _follow(
         raise NoLongerWanted(attempt.name)
     fetcher.skip(response.given_up)
     for available, events in groupby(response.events, key=lambda event: event.available):
+        came = [(event, *place) for event in events for place in outputs.places(event.attempt, event.attempt_id)]
         if available:
-            came = list(events)
-            refs.update((event.attempt_id, event.attempt) for event in came)
-            fetcher.add(*(MapLocation(e.attempt.index, e.attempt_id, e.host, e.port, e.merged) for e in came))
+            refs.update((name, event.attempt) for event, _, name in came)
+            fetcher.add(*(MapLocation(number, name, e.host, e.port, e.merged) for e, number, name in came))
             continue
-        for event in events:
-            refs.pop(event.attempt_id, None)
-            fetcher.withdraw(event.attempt_id)
+        for _, _, name in came:
+            refs.pop(name, None)
+            fetcher.withdraw(name)
     return len(response.events)
 
 

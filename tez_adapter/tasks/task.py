@@ -25,7 +25,7 @@ from tez_adapter.tasks.forked import end_by, run_in_child
 from tez_adapter.tasks.outcome import Told, outcome_of, told_by
 from tez_adapter.tasks.runners import RUNNERS, Workplace, import_runners
 from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports
-from tez_adapter.tasks.task_output import TaskFiles
+from tez_adapter.tasks.task_output import Committed
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.model import steady_hash
 from yaqd.model.hash_seed import VARIABLE, hash_seed
@@ -113,7 +113,7 @@ class TaskProcess:
         with self._connect() as client, Reporter(attempt, self._connect):
             return outcome_of(attempt, lambda: self._work(attempt, client), lambda: _may_commit(attempt, client))
 
-    def _work(self, attempt: TaskAttempt, client: BlockingRpcClient) -> TaskFiles | None:
+    def _work(self, attempt: TaskAttempt, client: BlockingRpcClient) -> Committed | None:
         """What it does to the end, but for the commit of its output, where it has some."""
         run = RUNNERS[self._spec.kind].load()
         part = run(attempt, Workplace(client, self._token.password, self._base, self._shared, self._connect))

@@ -1,9 +1,19 @@
 """A task's own output file: written under `_temporary`, renamed into place when the job manager allows it."""
 
-from tez_adapter.master.output import committer
+from typing import Protocol
+
+from tez_adapter.flow.spec import FlowOutput
+from tez_adapter.master.output import committer, committer_of
 from tez_adapter.tasks.attempt import TaskAttempt
 from yaqd.mapreduce.counters import OUTPUT_GROUP
-from yaqd.storage import get_filesystem, open_writer, output_suffix, part_name, streaming_part_name
+from yaqd.storage import (
+    RecordWriter,
+    get_filesystem,
+    open_writer,
+    output_suffix,
+    part_name,
+    streaming_part_name,
+)
 
 
 def task_folder(attempt: TaskAttempt) -> str:
@@ -14,6 +24,13 @@ def make_task_folder(attempt: TaskAttempt) -> None:
     """Make the task's folder. Raises PathNotFound where the job was given up: its folder must not come back."""
     folder = task_folder(attempt)
     get_filesystem(folder, attempt.conf).mkdirs(folder, make_parents=False)
+
+
+class Committed(Protocol):
+    """What an attempt has written and the job manager may let stand."""
+
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 class TaskFiles:
@@ -37,6 +54,35 @@ def side_files(attempt: TaskAttempt) -> TaskFiles | None:
     """
     folder = task_folder(attempt)
     return TaskFiles(attempt) if get_filesystem(folder, attempt.conf).exists(folder) else None
+
+
+class OutputFiles:
+    """An attempt's files in several outputs."""
+
+    def __init__(self, attempt: TaskAttempt) -> None:
+        self.attempt = attempt
+        self._writers: list[RecordWriter] = []
+
+    def open(self, output: FlowOutput, name: str) -> RecordWriter:
+        """Open a file of one output. Close or abort it before the commit."""
+        attempt = self.attempt
+        to = committer_of(output.path, attempt.spec, attempt.conf)
+        path = to.task_path(attempt.name, name + output_suffix(attempt.conf))
+        files = get_filesystem(path, attempt.conf)
+        files.mkdirs(to.task_folder(attempt.name), make_parents=False)
+        writer = open_writer(files, path, output.format, attempt.conf)
+        self._writers.append(writer)
+        return writer
+
+    def commit(self) -> None:
+        for path in self.attempt.spec.outputs:
+            committer_of(path, self.attempt.spec, self.attempt.conf).commit_task(self.attempt.name)
+        written = sum(writer.bytes_written for writer in self._writers)
+        self.attempt.counters.increment(OUTPUT_GROUP, "BYTES_WRITTEN", written)
+
+    def abort(self) -> None:
+        for path in self.attempt.spec.outputs:
+            committer_of(path, self.attempt.spec, self.attempt.conf).abort_task(self.attempt.name)
 
 
 class PartFile(TaskFiles):

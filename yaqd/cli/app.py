@@ -8,6 +8,7 @@ _COMMANDS = {
     "demo": Lazy("yaqd.cli.jobs.demo", "demo", "Start a cluster, count words on it, show what happened, clean up."),
     "cluster": Lazy("yaqd.cli.cluster", "cluster", "Keep a small cluster running on this machine."),
     "mr": Lazy("yaqd.cli.jobs.mr", "mr", "Run MapReduce jobs: Python classes or streaming programs."),
+    "dag": Lazy("yaqd.cli.jobs.dag", "dag", "Run jobs of many steps: a Flow in a Python script."),
     "run": Lazy("yaqd.cli.jobs.run", "run", "Run any command in N containers."),
     "ml": Lazy("yaqd.cli.ml.group", "ml", "Train models: iterations, losses, cores by what they buy."),
     "app": Lazy("yaqd.cli.applications.commands", "app", "List applications, look at one, end it, read its logs."),

@@ -14,8 +14,8 @@ One object of the class lives in each task. The framework asks it what it overri
 what it does not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 from zlib import crc32
 
@@ -48,6 +48,10 @@ class TaskContext:
     input_length: int = 0
     #: one line shown as the task's status; the job may set it
     status: str = ""
+    #: map of a step behind flow.join(): the number of the stream that the pair at hand comes from; else -1
+    stream: int = -1
+    #: of a flow: the pairs of the streams that each task gets whole, by their names
+    sides: Mapping[str, Sequence[Pair]] = field(default_factory=dict)
 
 
 class _Overrides:

@@ -63,9 +63,7 @@ def load_class(
     of it is checked but that it is there. `base_name`: what users import it as. Raises as `load_job` does."""
     path, named = split_script(str(script))
     class_name = class_name or named
-    if before is not None:
-        before(Path(path))
-    module = _import(Path(path))
+    module = load_module(Path(path), before=before)
     jobs = {
         name: value
         for name, value in vars(module).items()
@@ -85,9 +83,9 @@ def load_class(
     return public[0], path
 
 
-def check_job(job: type[Job], path: str) -> type[Job]:
+def check_job(job: type[Job], path: str, *, streams: int = 1) -> type[Job]:
     """Return the class itself, once its formats exist and its methods have the names and arguments that they will be
-    called with."""
+    called with. `streams`: iterators that its reduce gets."""
     _check_making(job, path)
     for param in declared_params(job).values():
         if hasattr(Job, param.attribute) or param.attribute in vars(Job()):
@@ -99,7 +97,7 @@ def check_job(job: type[Job], path: str) -> type[Job]:
         raise JobError(f"{path}: {job.__name__}.partitioner is {job.partitioner!r}: use 'hash' or 'range'")
     if type(job.reduces) is not int or job.reduces < 0:
         raise JobError(f"{path}: {job.__name__}.reduces is {job.reduces!r}: give a number from 0")
-    for name, count in _ARGUMENTS.items():
+    for name, count in (_ARGUMENTS | {"reduce": 1 + streams}).items():
         method = getattr(job, name)
         if not callable(method):
             raise JobError(f"{path}: {job.__name__}.{name} is no method")
@@ -107,6 +105,8 @@ def check_job(job: type[Job], path: str) -> type[Job]:
             inspect.signature(method).bind(*range(count + 1))
         except TypeError:
             expected = ", ".join(inspect.signature(getattr(Job, name)).parameters)
+            if name == "reduce" and streams > 1:
+                expected = ", ".join(["self", "key", *(f"values_{number}" for number in range(1, streams + 1))])
             raise JobError(
                 f"{path}: {job.__name__}.{name}{inspect.signature(method)} cannot be called: "
                 f"define it as {name}({expected})"
@@ -149,7 +149,11 @@ class _ScriptLoader(SourceFileLoader):
         return code
 
 
-def _import(path: Path) -> Any:
+def load_module(path: Path, *, before: Callable[[Path], None] | None = None) -> Any:
+    """Import a script under a name of its own, as `python FILE` runs it. JobError says what is wrong with it. `before`:
+    told the file first."""
+    if before is not None:
+        before(path)
     if not path.is_file():
         raise JobError(f"no job script at {path}: give the path of a Python file")
     name = f"yaq_job_{path.stem}"  # never the name of a module that something else imports

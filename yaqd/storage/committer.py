@@ -106,10 +106,22 @@ class OutputCommitter:
     def commit_job(self, *, is_first: bool = True) -> None:
         """Remove `_temporary`, then write `_SUCCESS`: whoever sees that file sees the whole output. Where another
         process died in here (not `is_first`) it is finished."""
+        self.settle_job(is_first=is_first)
+        self.mark_job()
+
+    def settle_job(self, *, is_first: bool = True) -> None:
+        """Remove `_temporary`, the first half of a commit."""
         self._fs.delete(join(self.output, TEMPORARY), recursive=True)
         for entry in () if is_first else self._fs.list(self.output):
             if name_of(entry.path).startswith(f".{SUCCESS}."):
                 self._fs.delete(entry.path)
+
+    def withdraw_job(self) -> None:
+        """Remove the output of a commit that could not come to its end."""
+        self._fs.delete(self.output, recursive=True)
+
+    def mark_job(self) -> None:
+        """Write `_SUCCESS`, the second half."""
         if self._marks_success:
             self._fs.create(join(self.output, SUCCESS), overwrite=True).close()
 

@@ -1,6 +1,6 @@
 """`yaq mr`: MapReduce jobs from Python classes or from any programs, on the cluster or in one process."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from tez_adapter.client.follow import SubmittedJob
     from tez_adapter.client.submit import Attachments
+    from tez_adapter.tasks.local_tasks import Work
     from yaqd.cli.jobs.streaming_options import StreamingOptions
-    from yaqd.mapreduce import Counters, Job
+    from yaqd.mapreduce import Counters
 
 _inputs = click.option(
     "--input", "inputs", multiple=True, required=True, metavar="PATH", help="File, folder or pattern; may be repeated."
@@ -257,14 +258,14 @@ def _run_here(
 ) -> "Counters":
     """Loads the script and runs its tasks. Raises CommandError for a task that fails."""
     from tez_adapter.client.local import run_local
-    from tez_adapter.tasks.local_tasks import LocalTasks
+    from tez_adapter.tasks.local_tasks import LocalTasks, work_of
     from tez_adapter.tasks.scripts import check_script
     from yaqd.cli.applications.following import local_progress
     from yaqd.mapreduce import JobError
 
-    def load(before: "Callable[[Path], None]") -> "tuple[type[Job], dict[str, Any]]":
+    def load(before: "Callable[[Path], None]") -> "Work":
         checked = check_script(conf, script, None, attachments.py_files, attachments.files, before=before)
-        return checked.job_class, checked.params
+        return work_of(checked.job_class, checked.params)
 
     progress = local_progress(is_quiet=as_json or is_quiet)
     with LocalTasks(load, conf, prints_aside=as_json) as tasks:

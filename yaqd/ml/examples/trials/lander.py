@@ -1,15 +1,14 @@
-"""Search a policy for LunarLander by the cross-entropy method: one trial of an exploration.
+r"""Search a policy for LunarLander by the cross-entropy method: one trial of an exploration.
 
-    yaq ml explore lander.py --space lander.toml --metric reward --lower -500 --upper 300 --target 200 --kill -100 \
-        --epochs 40 --slots 2
+    yaq ml explore lander.py --space lander.toml --metric reward --lower -500 --upper 300 --target 200 --epochs 40 \
+        --slots 2
 
-An epoch is 100 episodes of landing, and the reward their mean: 200 counts as solved. A generation draws candidates
-around a mean policy, lets each land a few times, and moves the mean to the best of them. It needs
-`pip install 'gymnasium[box2d]'`.
+An epoch is some generations of candidates, and then 100 episodes of landing with their mean: 200 counts as solved. A
+generation draws candidates around the mean, lets each land a few times, and moves the mean to the best of them. It
+needs `pip install 'gymnasium[box2d]'`.
 """
 
 import pickle
-from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,12 +18,14 @@ import numpy as np
 from yaqd.ml import last_checkpoint, report, trial
 
 EPOCHS: Final = 40
-EPISODES: Final = 100
+#: episodes of an epoch: of candidates, and of their mean
+SEARCHED: Final = 200
+TESTED: Final = 100
 _STEPS_MAX: Final = 1000
 
 
 class Search:
-    """The mean policy, how far candidates are drawn from it, and the rewards of late."""
+    """The mean policy, and how far candidates are drawn from it."""
 
     def __init__(self, params: Mapping[str, Any], inputs: int, actions: int) -> None:
         self.params, self.inputs, self.actions = dict(params), inputs, actions
@@ -33,30 +34,31 @@ class Search:
         self.mean = np.zeros(size)
         self.spread = np.full(size, float(self.params["spread"]))
         self.rng = np.random.default_rng(1)
-        self.rewards: deque[float] = deque(maxlen=EPISODES)
-        self.landed = self.epoch = 0
+        self.landed = self.generations = self.epoch = 0
 
     def trained(self, world: Any) -> float:
-        """Land for one epoch; return the mean reward."""
+        """Search for one epoch; return the mean reward of the mean policy."""
         self.epoch += 1
-        while self.landed < self.epoch * EPISODES:
+        while self.landed < self.epoch * SEARCHED:
             self._generation(world)
-        return float(np.mean(self.rewards))
+        test = np.random.default_rng((2, self.epoch))
+        return float(np.mean([self._land(world, self.mean, test) for _ in range(TESTED)]))
 
     def _generation(self, world: Any) -> None:
         many, episodes = self.params["candidates"], self.params["episodes"]
         drawn = self.mean + self.spread * self.rng.standard_normal((many, self.mean.size))
-        rewards = np.array([[self._land(world, weights) for _ in range(episodes)] for weights in drawn])
-        self.rewards.extend(rewards.ravel())
+        rewards = np.array([[self._land(world, weights, self.rng) for _ in range(episodes)] for weights in drawn])
         self.landed += rewards.size
         best = drawn[np.argsort(rewards.mean(axis=1))[-max(2, round(self.params["elite"] * many)) :]]
-        keep = self.params["keep"]
-        self.mean = keep * self.mean + (1 - keep) * best.mean(axis=0)
-        self.spread = keep * self.spread + (1 - keep) * np.maximum(best.std(axis=0), self.params["floor"])
+        self.mean = best.mean(axis=0)
+        # without noise of their own candidates meet where they crash least
+        noise = self.params["noise"] * self.params["decay"] ** self.generations
+        self.spread = np.sqrt(best.var(axis=0) + noise**2)
+        self.generations += 1
 
-    def _land(self, world: Any, weights: Any) -> float:
+    def _land(self, world: Any, weights: Any, rng: np.random.Generator) -> float:
         """Return the reward of one episode."""
-        seen, _ = world.reset(seed=int(self.rng.integers(1 << 31)))
+        seen, _ = world.reset(seed=int(rng.integers(1 << 31)))
         whole = 0.0
         for _ in range(_STEPS_MAX):
             seen, reward, ended, cut, _ = world.step(self._act(weights, seen))

@@ -1,0 +1,60 @@
+"""What a flow's attempts are called, and where the parts are that a task reads. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tez_adapter.flow.plan import EdgeKind, FlowPlan, Stage, StageEdge
+from tez_adapter.jobspec import attempt_name
+
+
+def output_name(job_id: str, stage: Stage, channel: int, task: int, number: int) -> str:
+    """Return the name under which the shuffle service keeps what an attempt leaves in a channel."""
+    return attempt_name(job_id, "m", stage.first_name + channel * stage.tasks + task, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Outputs of one channel that a task reads."""
+
+    stage: int
+    channel: int
+    first_task: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The outputs that a task reads as one input, numbered through, and the part of each."""
+
+    sources: tuple[Source, ...]
+    part: int
+
+    @property
+    def outputs(self) -> int:
+        return sum(source.tasks for source in self.sources)
+
+    def places(self, plan: FlowPlan, job_id: str, stage: int, task: int, number: int) -> Iterator[tuple[int, str]]:
+        """Yield the number and the name of each output of an attempt that is among those wanted."""
+        before = 0
+        for source in self.sources:
+            if source.stage == stage and 0 <= task - source.first_task < source.tasks:
+                name = output_name(job_id, plan.stages[stage], source.channel, task, number)
+                yield before + task - source.first_task, name
+            before += source.tasks
+
+
+def wanted_by(plan: FlowPlan, stage: Stage, task: int) -> Wanted:
+    """Return what a task of a stage reads, its sides left out."""
+    edges = [edge for edge in stage.edges if edge.kind is not EdgeKind.BROADCAST]
+    is_shuffled = any(edge.kind is EdgeKind.SHUFFLE for edge in edges)
+    return Wanted(tuple(_source(plan, edge, task) for edge in edges), task if is_shuffled else 0)
+
+
+def side_of(plan: FlowPlan, edge: StageEdge) -> Wanted:
+    return Wanted((_source(plan, edge, 0),), 0)
+
+
+def _source(plan: FlowPlan, edge: StageEdge, task: int) -> Source:
+    if edge.kind is EdgeKind.ONE_TO_ONE:
+        return Source(edge.source, edge.channel, task, 1)
+    return Source(edge.source, edge.channel, 0, plan.stages[edge.source].tasks)
