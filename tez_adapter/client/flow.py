@@ -161,9 +161,9 @@ def work_of_flow(script: str, values: Mapping[str, str], before: Callable[[Path]
         plan = spec.plan
 
         def fetch(sink: object, wanted: Wanted) -> None:
-            for source in wanted.sources:
-                for number in range(source.first_task, source.first_task + source.tasks):
-                    for _, name in wanted.places(plan, task.spec.job_id, source.stage, number, 0):
+            for stage in {source.stage for source in wanted.sources}:
+                for number in range(plan.stages[stage].tasks):
+                    for _, name in wanted.places(plan, task.spec.job_id, stage, number, 0):
                         add_parts(sink, [task.folder / "output" / name], wanted.part)  # type: ignore[arg-type]
 
         return run_stage(attempt, program, fetch)

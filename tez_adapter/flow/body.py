@@ -115,16 +115,20 @@ class MapStep:
 
 @dataclass(slots=True)
 class Written:
-    """A part of an output."""
+    """A part of an output; several branches of the tree may lead to it."""
 
     writer: RecordWriter
+    #: branches that have not ended
+    branches: int = 0
 
     def take(self, pairs: Iterator[Pair]) -> None:
         self.writer.write_all(pairs)
 
     def end(self) -> None:
-        end_copy()
-        self.writer.close()
+        self.branches -= 1
+        if not self.branches:
+            end_copy()
+            self.writer.close()
 
     def abandon(self) -> None:
         self.writer.abort()

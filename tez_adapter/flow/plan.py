@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.flow import Flow, FlowNode, NodeKind
+
+#: steps behind one another in the same task
+_DEPTH_MAX: Final = 100
 
 
 class EdgeKind(StrEnum):
@@ -162,17 +165,21 @@ class _Planner:
             node.kind is NodeKind.STEP and (node.reduces > 0 or number in self._apart)
         )
 
-    def _grow(self, head: int, number: int, side: int) -> tuple[Branch, ...]:
+    def _grow(self, head: int, number: int, side: int, depth: int = 0) -> tuple[Branch, ...]:
         """Return what happens within the head's tasks to what a node yields; `side`: of the join that it goes to."""
+        if depth > _DEPTH_MAX:
+            raise JobError(
+                f"more than {_DEPTH_MAX} steps without a shuffle behind {_what(self._nodes[head])}: join some"
+            )
         found: list[Branch] = []
         for reader, position in self._readers[number]:
             node = self._nodes[reader]
             if node.kind is NodeKind.WRITE:
                 found.append(Branch(output=self._outputs.index(reader)))
             elif node.kind is NodeKind.UNION:
-                found += self._grow(head, reader, side)
+                found += self._grow(head, reader, side, depth + 1)
             elif node.kind is NodeKind.JOIN:
-                found += self._grow(head, reader, position)
+                found += self._grow(head, reader, position, depth + 1)
             elif node.reduces:
                 channel = self._channel(head, reader, node.reduces, EdgeKind.SHUFFLE)
                 found.append(Branch(step=reader, channel=channel, side=side))
@@ -180,7 +187,7 @@ class _Planner:
                 found.append(Branch(channel=self._channel(head, reader, 1, EdgeKind.ONE_TO_ONE)))
             else:
                 self._hosts.setdefault(reader, set()).add(head)
-                found.append(Branch(step=reader, then=self._grow(head, reader, side)))
+                found.append(Branch(step=reader, then=self._grow(head, reader, side, depth + 1)))
         for reader, node in enumerate(self._nodes):
             found += [
                 Branch(channel=self._side_channel(head, reader, name))

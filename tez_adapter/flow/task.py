@@ -55,6 +55,8 @@ class _StageTask:
     #: contexts of steps that see records of the input
     contexts: list[TaskContext] = field(default_factory=list)
     sides: dict[int, dict[str, list[Pair]]] = field(default_factory=dict)
+    #: by output
+    parts: dict[int, Written] = field(default_factory=dict)
     _groups: int = _GROUPS_PER_MOVE
 
     def __post_init__(self) -> None:
@@ -68,7 +70,8 @@ class _StageTask:
             if edge.kind is EdgeKind.BROADCAST:
                 with self._input(self._memory() // 2) as source:
                     self.fetch(source, side_of(self.plan, edge))
-                    self.sides.setdefault(edge.step, {})[edge.name] = list(_pairs_of(source))
+                    # of several streams that are united, each has an edge
+                    self.sides.setdefault(edge.step, {}).setdefault(edge.name, []).extend(_pairs_of(source))
         if self.stage.reads_files:
             with or_undo(lambda: None):
                 body = self._body()
@@ -163,9 +166,12 @@ class _StageTask:
         return MapStep(job, Fork([self._sink(each) for each in branch.then]))
 
     def _written(self, output: int) -> Written:
-        letter = "m" if self.stage.reads_files else "r"
-        number = self.stage.first_parts[output] + self.attempt.index
-        return Written(self.files.open(self.spec.outputs[output], part_name(letter, number)))
+        if output not in self.parts:
+            letter = "m" if self.stage.reads_files else "r"
+            number = self.stage.first_parts[output] + self.attempt.index
+            self.parts[output] = Written(self.files.open(self.spec.outputs[output], part_name(letter, number)))
+        self.parts[output].branches += 1
+        return self.parts[output]
 
     def _shuffled(self, branch: Branch) -> Shuffled:
         parts = self.stage.channels[branch.channel]

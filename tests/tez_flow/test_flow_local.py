@@ -1,0 +1,109 @@
+"""Flows on this machine give what they mean, whatever they look like."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from tests.tez_flow.flow_reference import evaluated, lines_below
+from tests.tez_flow.flow_scripts import STEPS, scripts
+from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
+from tez_adapter.flow.program import load_flow
+from tez_adapter.tasks.local_tasks import LocalTasks, Work
+from yaqd.config import Configuration
+from yaqd.mapreduce import JobError
+
+INPUTS = {"one": ["a bb a", "ccc bb", "", "dddd a a"], "two": ["bb x", "a yy", "q a bb"]}
+
+
+def ran(folder: Path, script: str, conf: Configuration, inputs: dict[str, list[str]] = INPUTS) -> dict[str, list[str]]:
+    """Run a flow; return its outputs as they should be. They are compared with what was written."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = folder / "job.py"
+    path.write_text(script)
+    for name, lines in inputs.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+    def load(before: Callable[[Path], None]) -> Work:
+        return work_of_flow(str(path), {}, before)
+
+    with LocalTasks(load, conf) as tasks:
+        program = load_flow(str(path), {})
+        paths = {node.path: str(folder / node.path) for node in program.flow.nodes if node.path}
+        planned = plan_script(conf, str(path), paths)
+        run_flow_here(planned, conf, tasks)
+    expected = evaluated(program, inputs)
+    for name, lines in expected.items():
+        assert lines_below(folder / name) == lines, name
+        assert (folder / name / "_SUCCESS").exists()
+    return expected
+
+
+#: to make a flow smaller takes longer than to read it
+_RANDOM = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
+
+
+@settings(_RANDOM, max_examples=4)
+@given(script=scripts())
+def test_a_flow_gives_what_it_means(tmp_path: Path, script: str) -> None:
+    ran(tmp_path / "flow", script, small_splits())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(_RANDOM, max_examples=60)
+@given(script=scripts())
+def test_many_flows_give_what_they_mean(tmp_path: Path, script: str) -> None:
+    ran(tmp_path / "flow", script, small_splits())
+
+
+def small_splits() -> Configuration:
+    """Return settings by which the inputs have several splits."""
+    return Configuration.load(
+        None,
+        overrides={
+            "mapreduce.input.fileinputformat.split.maxsize": "8",
+            "yaq.input.combine-small-files": "false",
+        },
+        environ={},
+    )
+
+
+def test_what_one_reader_changes_another_does_not_see(tmp_path: Path) -> None:
+    script = STEPS + (
+        "class Lists(Job):\n"
+        "    def map(self, key, value):\n"
+        "        yield key, [value]\n"
+        "class Grow(Job):\n"
+        "    def map(self, key, value):\n"
+        "        value.append(0)\n"
+        "        yield key, value\n"
+        'lists = flow.read("one").then(Words).then(Lists)\n'
+        'lists.then(Grow).write("grown")\n'
+        'lists.then(Grow).write("again")\n'
+    )
+    found = ran(tmp_path / "flow", script, small_splits())
+    assert found["grown"] == found["again"]
+
+
+def test_a_task_that_fails_leaves_no_output(tmp_path: Path) -> None:
+    script = STEPS + (
+        "class Fails(Job):\n"
+        "    def reduce(self, key, values):\n"
+        "        raise ValueError('no')\n"
+        "        yield\n"
+        'words = flow.read("one").then(Words)\n'
+        'words.write("first")\n'
+        'words.then(Fails).write("second")\n'
+    )
+    with pytest.raises(JobError, match="ValueError: no"):
+        ran(tmp_path / "flow", script, small_splits())
+    assert not (tmp_path / "flow" / "first").exists()
+    assert not (tmp_path / "flow" / "second").exists()
