@@ -112,7 +112,7 @@ class RandomCluster:
             self.send(ev.NodeLost(node))
         elif kind == 2:
             readers = [a for v in self.machine.vertices[1:] for a in v.running]
-            outputs = [c.attempt for c in self.machine.vertices[0].completions]
+            outputs = [c.attempt for v in self.machine.vertices[:-1] for c in v.completions]
             if readers and outputs:
                 self.send(ev.FetchReported(self.rng.choice(readers), (self.rng.choice(outputs),)))
         elif kind == 3:

@@ -64,7 +64,7 @@ class HeldContainers:
         assert index is not None
         task = vertex.tasks[index]
         self._job.changes.task(task, TaskEvent.ASSIGNED)
-        attempt_id = AttemptId(vertex.index, index, len(task.attempts))
+        attempt_id = AttemptId(vertex.index, index, self._job.next_number(task))
         attempt = Attempt(attempt_id, container.id, container.node, container.host, self._turn.now, self._turn.now)
         task.attempts.append(attempt)
         vertex.running[attempt_id] = attempt

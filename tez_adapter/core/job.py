@@ -6,7 +6,7 @@ from tez_adapter.core.counted import Counted
 from tez_adapter.core.dag import AttemptId, DagSpec
 from tez_adapter.core.demand import Ask, Demand
 from tez_adapter.core.left import stages_left
-from tez_adapter.core.records import Attempt, Completion, Container, Vertex
+from tez_adapter.core.records import Attempt, Completion, Container, Task, Vertex
 from tez_adapter.core.state_changes import StateChanges
 from tez_adapter.core.states import JobState, TaskState
 from yaqd.model import Resource
@@ -16,8 +16,10 @@ from yaqd.policies.queueing.left import StageLeft
 class JobRecords:
     """Only the machine and its parts change anything here."""
 
-    def __init__(self, spec: DagSpec) -> None:
+    def __init__(self, spec: DagSpec, first_number: int = 0) -> None:
+        """`first_number`: of attempts, so that those of former job managers are told apart from its own."""
         self.spec = spec
+        self.first_number = first_number
         self.state = JobState.RUNNING
         self.vertices = [Vertex(i, v) for i, v in enumerate(spec.vertices)]
         self.containers: dict[str, Container] = {}
@@ -52,8 +54,11 @@ class JobRecords:
         vertex, task, number = attempt_id
         if not 0 <= vertex < len(self.vertices) or not 0 <= task < len(self.vertices[vertex].tasks):
             return None
-        attempts = self.vertices[vertex].tasks[task].attempts
-        return attempts[number] if 0 <= number < len(attempts) else None
+        return next((each for each in self.vertices[vertex].tasks[task].attempts if each.id.number == number), None)
+
+    def next_number(self, task: Task) -> int:
+        """Return the number of a task's next attempt."""
+        return max(self.first_number, 0 if task.last is None else task.last.id.number + 1)
 
     def inputs(self, vertex: int) -> int:
         """Return how many source tasks feed one task of the vertex."""

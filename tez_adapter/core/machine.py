@@ -10,7 +10,7 @@ times, since it is asked for again. `containers` says what is done with those he
 end. Here is which event asks for which.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
@@ -19,6 +19,7 @@ from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.notices import Notices
 from tez_adapter.core.records import Attempt, Container, Vertex, may_run
+from tez_adapter.core.restored import DoneAttempt, restore
 from tez_adapter.core.retry_or_fail import JobEndings
 from tez_adapter.core.states import (
     EXIT_NO_ROOM,
@@ -26,7 +27,6 @@ from tez_adapter.core.states import (
     AttemptState,
     ContainerState,
     JobState,
-    TaskState,
 )
 from tez_adapter.core.turn import Turn
 from tez_adapter.core.watch import Watch
@@ -49,10 +49,11 @@ _NOT_AT_FAULT = frozenset(
 
 
 class JobMachine:
-    def __init__(self, spec: DagSpec) -> None:
+    def __init__(self, spec: DagSpec, *, restored: Sequence[DoneAttempt] = (), first_number: int = 0) -> None:
+        """`restored`: finished by former job managers; `first_number`: of own attempts. Raises ValueError."""
         self.spec = spec
         self._turn = Turn()
-        self._job = job = JobRecords(spec)
+        self._job = job = JobRecords(spec, first_number)
         self.vertices, self.containers = job.vertices, job.containers
         # what can be read off the records
         self.asks, self.wanted, self.left, self.progress = job.asks, job.wanted, job.left, job.progress
@@ -92,6 +93,7 @@ class JobMachine:
             ev.ProgressTold: self._on_progress,
             ev.Tick: self._on_tick,
         }
+        restore(job, restored)
         self._endings.open_ready()
 
     # ---- the entry
@@ -310,21 +312,13 @@ class JobMachine:
     def _on_node_lost(self, event: ev.NodeLost) -> None:
         self._unusable.lost(event.node)
         self._endings.excuse(event.node)
-        running = outputs = 0
+        running = 0
         for container in [c for c in self.containers.values() if c.node == event.node]:
             self.held.forget(container.id)
             if container.attempt is not None:
                 running += 1
                 self._endings.end_attempt(container.attempt, f"node {event.node} was lost", at_fault=False)
-        for vertex in reversed(self.vertices):  # what is to run again needs what it reads
-            if vertex.spec.outputs_stay or all(target.complete for target in self._watch.targets(vertex)):
-                continue
-            for task in vertex.tasks:
-                last = task.last
-                if last is not None and task.state is TaskState.SUCCEEDED and last.node == event.node:
-                    outputs += 1
-                    last.error = f"node {event.node} was lost with its output"
-                    self._endings.lose_output(last, AttemptEvent.KILL)
+        outputs = self._endings.lose_node(event.node)
         self.notices.lost(event.node, running, outputs)
 
     def _on_cluster(self, event: ev.ClusterSeen) -> None:

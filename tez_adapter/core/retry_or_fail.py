@@ -1,5 +1,7 @@
 """How attempts, outputs and the job end, and what follows from it: another try, the next vertex, the verdict."""
 
+import math
+
 from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
 from tez_adapter.core.job import JobRecords
@@ -21,6 +23,9 @@ class JobEndings:
         self._hosts = hosts
         self._unusable = unusable
         self._turn = turn
+        #: nodes that were lost, and when
+        self._lost: dict[str, float] = {}
+        self._outputs_lost = 0
 
     def succeed(self, attempt: Attempt) -> None:
         vertex, task = self._close_attempt(attempt, AttemptEvent.DONE)
@@ -89,6 +94,33 @@ class JobEndings:
         if event is AttemptEvent.FAIL:
             vertex.failed_on.setdefault(task.id.task, set()).add(attempt.host)
         self._retry(vertex, task, attempt, TaskEvent.OUTPUT_LOST)
+        # what nobody needed when its node was lost is needed now
+        for edge in self._job.demand.sources[vertex.index]:
+            self._lose_outputs(self._job.vertices[edge.source])
+
+    def lose_node(self, node: str) -> int:
+        """Run tasks again whose output was on a lost node and is needed; return how many.
+
+        Deepest first: a task that is to run again needs what it reads.
+        """
+        self._lost[node] = self._turn.now
+        before = self._outputs_lost
+        for vertex in reversed(self._job.vertices):
+            self._lose_outputs(vertex)
+        return self._outputs_lost - before
+
+    def _lose_outputs(self, vertex: Vertex) -> None:
+        targets = [self._job.vertices[edge.target] for edge in self._job.spec.edges if edge.source == vertex.index]
+        if vertex.spec.outputs_stay or all(target.complete for target in targets):
+            return
+        for task in vertex.tasks:
+            last = task.last
+            if last is None or last.finished is None or task.state is not TaskState.SUCCEEDED:
+                continue
+            if last.finished <= self._lost.get(last.node, -math.inf):
+                self._outputs_lost += 1
+                last.error = f"node {last.node} was lost with its output"
+                self.lose_output(last, AttemptEvent.KILL)
 
     def excuse(self, node: str) -> None:
         """Excuse attempts that failed on a lost node for being out of reach: they were killed and count no more."""
@@ -106,7 +138,7 @@ class JobEndings:
                 continue
             vertex.ready = True
             for task in vertex.tasks:
-                if self._job.changes.task(task, TaskEvent.READY):
+                if task.state is TaskState.WAITING and self._job.changes.task(task, TaskEvent.READY):
                     vertex.pending.add(task.id.task)
 
     def finish(self, state: JobState, diagnostics: str) -> None:

@@ -61,8 +61,10 @@ class Ending:
         dispatch: Callable[[ev.Event], object],
         history: Callable[[JobEnd], list[dict[str, Any]]],
         extra: Extra | None = None,
+        goes_on: bool = False,
     ) -> None:
-        """`is_over` asks the ResourceManager whether the application is. `history`: its lines as of now.
+        """`goes_on`: with what a former job manager has finished. `history`: its lines as of now.
+        `is_over` asks the ResourceManager whether the application is.
         `commit_window_s`: the output is committed only if the ResourceManager has answered within that."""
         self._output, self._rm, self._nodes = output, rm, nodes
         self._commit_window_s = commit_window_s
@@ -70,6 +72,7 @@ class Ending:
         self._dispatch = dispatch
         self._history = history
         self._extra = extra
+        self._goes_on = goes_on
         #: the machine's, unless committing failed after it
         self.end = JobEnd(JobState.RUNNING, "")
         self._setup: asyncio.Future[None] | None = None
@@ -94,7 +97,8 @@ class Ending:
 
     async def prepare(self) -> None:
         """Prepare the output's folder."""
-        self._setup = asyncio.wrap_future(in_background(self._output.setup))
+        goes_on = self._goes_on
+        self._setup = asyncio.wrap_future(in_background(lambda: self._output.setup(goes_on=goes_on)))
         await self._note_failure(self._setup, "cannot prepare the output")
 
     def fail(self, diagnostics: str) -> None:

@@ -24,6 +24,7 @@ from tez_adapter.kinds.registry import KINDS
 from tez_adapter.master.access import JobAccess
 from tez_adapter.master.ended import JobEnd
 from tez_adapter.master.ending import Ending
+from tez_adapter.master.finished import NUMBERS, Finished, FinishedStages, read_finished
 from tez_adapter.master.granted import Granted
 from tez_adapter.master.left import WorkLeft
 from tez_adapter.master.nm_links import NodeLinks
@@ -64,14 +65,25 @@ class ApplicationMaster:
         self._kind = KINDS[spec.kind]
         self._environ = environ
         self._container, self._credentials = who_am_i(environ)
-        self.machine = JobMachine(self._kind.plan(spec, self.conf, splits))
-        self._output = JobOutput(spec, self.conf, self._container.attempt_id.attempt)
+        manager = self._container.attempt_id.attempt
+        self._output = JobOutput(spec, self.conf, manager)
+        dag = self._kind.plan(spec, self.conf, splits)
+        self._finished_before = self._read_finished(len(dag.vertices), manager)
+        self.machine = JobMachine(
+            dag, restored=self._finished_before.attempts, first_number=NUMBERS * (manager - 1) if spec.flow else 0
+        )
         self._granted = Granted()
         self._left = WorkLeft(self.machine, time.monotonic, self._granted.find)
         #: for clients, the latest of so many
         self._notices: deque[str] = deque(maxlen=_NOTICES_MAX)
         self._notices_total = 0
+        self._stages: FinishedStages | None = None
         self._started_ms = int(time.time() * 1000)
+
+    def _read_finished(self, stages: int, manager: int) -> Finished:
+        if self.spec.flow is None or manager == 1 or not self._output.stands():
+            return Finished()
+        return read_finished(self.spec, self.conf, stages)
 
     # ---- the course of things
 
@@ -79,6 +91,13 @@ class ApplicationMaster:
         loop = asyncio.get_running_loop()
         offset_s = time.time() - loop.time()
         self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
+        for attempt, counted in self._finished_before.counters:
+            self._record.note_counters(attempt, counted)
+        if self.spec.flow is not None:
+            self._stages = FinishedStages(self.spec, self.conf, self.machine, self._record)
+        if self._finished_before.attempts:
+            stages = {done.id.vertex for done in self._finished_before.attempts}
+            self._note(f"{len(stages)} stage(s) were finished by a former job manager: the job goes on from there")
         self._finished: asyncio.Future[None] = loop.create_future()
         self._server = job_server(self._credentials, self._environ)
         self._umbilical = Umbilical(self._server, self, self._outputs)
@@ -110,6 +129,8 @@ class ApplicationMaster:
             await self._nodes.close()
             await self._rm.close()
             await self._server.stop()
+            if self._stages is not None:
+                self._stages.close()
 
     async def _converse(self) -> None:
         host, port = self._server.address
@@ -191,6 +212,8 @@ class ApplicationMaster:
             self._merging.follow()
         if self._service is not None:
             self._service.follow()
+        if self._stages is not None:
+            self._stages.follow()
         self._umbilical.outputs_may_have_changed()
         self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
         return decisions
@@ -350,4 +373,5 @@ class ApplicationMaster:
             dispatch=self.dispatch,
             history=self._history,
             extra=self._service,
+            goes_on=bool(self._finished_before.attempts),
         )

@@ -47,11 +47,19 @@ class JobOutput:
     def job_id(self) -> str:
         return self._spec.job_id
 
-    def setup(self) -> None:
-        """Set the output up; what a former attempt of the job manager left half done is removed."""
+    def stands(self) -> bool:
+        """Return whether a former job manager has set all outputs up."""
+        return all(found.stands() for found in self._committers())
+
+    def setup(self, *, goes_on: bool = False) -> None:
+        """Set the output up; what a former attempt of the job manager left half done is removed. `goes_on`: what its
+        tasks have committed stays."""
         if self._has_output:
             prepare(self._spec, self._conf, self._manager)
             for found in self._committers():
+                if goes_on:
+                    found.go_on()
+                    continue
                 found.abort_job()
                 found.setup_job(is_first=self._manager == 1)
 

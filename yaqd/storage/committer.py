@@ -70,6 +70,15 @@ class OutputCommitter:
             check_output_absent(self._fs, self.output)
         self._fs.mkdirs(self._job_folder)
 
+    def stands(self) -> bool:
+        """Return whether an earlier attempt of this same job has made the output folder, and its own in it."""
+        return self._fs.exists(self._job_folder)
+
+    def go_on(self) -> None:
+        """Keep what tasks have committed; remove what others have left half written."""
+        for entry in self._fs.list(self._job_folder):
+            self._fs.delete(entry.path, recursive=True)
+
     def _is_bare(self) -> bool:
         """The output folder is there, and in it at most an empty `_temporary`."""
         try:
