@@ -8,7 +8,8 @@ import json
 import logging
 import queue
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tez_adapter.core.dag import AttemptId
@@ -19,6 +20,7 @@ from tez_adapter.core.states import TaskState
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.master.record import CounterList, JobRecord
 from yaqd.config import Configuration
+from yaqd.model import NodeId
 from yaqd.storage import PathNotFound, StorageError, get_filesystem
 
 log = logging.getLogger(__name__)
@@ -35,12 +37,15 @@ class Finished:
 
     attempts: tuple[DoneAttempt, ...] = ()
     counters: tuple[tuple[AttemptId, CounterList], ...] = ()
+    #: of nodes' shuffle services
+    ports: Mapping[NodeId, int] = field(default_factory=dict)
 
 
 def read_finished(spec: JobSpec, conf: Configuration, stages: int) -> Finished:
     """Read the notes. One that is missing or cannot be read counts for nothing: its stage runs again. Blocking."""
     attempts: list[DoneAttempt] = []
     counters: list[tuple[AttemptId, CounterList]] = []
+    ports: dict[NodeId, int] = {}
     for stage in range(stages):
         path = _path(spec, stage)
         try:
@@ -49,6 +54,7 @@ def read_finished(spec: JobSpec, conf: Configuration, stages: int) -> Finished:
                 raise ValueError(f"it is larger than {_BYTES_MAX} bytes")
             found = json.loads(b"".join(files.open_range(path, 0)))
             lines = [_done(stage, line) for line in found["tasks"]]
+            known = {NodeId.parse(str(node)): int(port) for node, port in found["ports"].items()}
         except PathNotFound:
             continue
         except (StorageError, ValueError, KeyError, TypeError) as error:
@@ -56,7 +62,8 @@ def read_finished(spec: JobSpec, conf: Configuration, stages: int) -> Finished:
             continue
         attempts += [done for done, _ in lines]
         counters += [(done.id, counted) for done, counted in lines]
-    return Finished(tuple(attempts), tuple(counters))
+        ports |= known
+    return Finished(tuple(attempts), tuple(counters), ports)
 
 
 def _done(stage: int, line: dict[str, Any]) -> tuple[DoneAttempt, CounterList]:
@@ -72,8 +79,16 @@ def _path(spec: JobSpec, stage: int) -> str:
 class FinishedStages:
     """Notes each stage once it is finished; the file system may take its time."""
 
-    def __init__(self, spec: JobSpec, conf: Configuration, machine: JobMachine, record: JobRecord) -> None:
-        self._spec, self._conf, self._machine, self._record = spec, conf, machine, record
+    def __init__(
+        self,
+        spec: JobSpec,
+        conf: Configuration,
+        machine: JobMachine,
+        record: JobRecord,
+        ports: Mapping[NodeId, int],
+    ) -> None:
+        """`ports`: of nodes' shuffle services, as they become known."""
+        self._spec, self._conf, self._machine, self._record, self._ports = spec, conf, machine, record, ports
         #: by stage: the attempts that its note has
         self._noted: dict[int, tuple[AttemptId, ...]] = {}
         self._to_write: queue.SimpleQueue[tuple[str, bytes] | None] = queue.SimpleQueue()
@@ -101,7 +116,9 @@ class FinishedStages:
             for task in vertex.tasks
             if task.last is not None and task.state is TaskState.SUCCEEDED
         ]
-        return json.dumps({"tasks": lines}).encode()
+        nodes = {NodeId.parse(str(line["node"])) for line in lines}
+        ports = {str(node): self._ports[node] for node in nodes if node in self._ports}
+        return json.dumps({"tasks": lines, "ports": ports}).encode()
 
     def _write(self) -> None:
         """In a thread, one note after the other: sources are finished before what reads from them."""

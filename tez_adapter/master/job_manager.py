@@ -85,19 +85,25 @@ class ApplicationMaster:
             return Finished()
         return read_finished(self.spec, self.conf, stages)
 
+    def _go_on(self) -> None:
+        """Take up what a former job manager has finished, where there is something."""
+        if self.spec.flow is None:
+            return
+        before = self._finished_before
+        for attempt, counted in before.counters:
+            self._record.note_counters(attempt, counted)
+        self._nodes.shuffle_ports.update(before.ports)
+        self._stages = FinishedStages(self.spec, self.conf, self.machine, self._record, self._nodes.shuffle_ports)
+        if before.attempts:
+            many = len({done.id.vertex for done in before.attempts})
+            self._note(f"{many} stage(s) were finished by a former job manager: the job goes on from there")
+
     # ---- the course of things
 
     async def run(self) -> JobState:
         loop = asyncio.get_running_loop()
         offset_s = time.time() - loop.time()
         self._record = JobRecord(self.spec, self.machine, lambda at: int((at + offset_s) * 1000))
-        for attempt, counted in self._finished_before.counters:
-            self._record.note_counters(attempt, counted)
-        if self.spec.flow is not None:
-            self._stages = FinishedStages(self.spec, self.conf, self.machine, self._record)
-        if self._finished_before.attempts:
-            stages = {done.id.vertex for done in self._finished_before.attempts}
-            self._note(f"{len(stages)} stage(s) were finished by a former job manager: the job goes on from there")
         self._finished: asyncio.Future[None] = loop.create_future()
         self._server = job_server(self._credentials, self._environ)
         self._umbilical = Umbilical(self._server, self, self._outputs)
@@ -107,6 +113,7 @@ class ApplicationMaster:
             on_started=self._launched,
             on_waiting=self._waits,
         )
+        self._go_on()
         self._merging = self._make_merging()
         self._service = service_of(
             self.spec, self.conf, self.machine, self._server, self.access, dispatch=self.dispatch, note=self._note
