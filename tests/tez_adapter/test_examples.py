@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
 from tez_adapter.client.local import run_local
+from tez_adapter.tasks.local_tasks import LocalTasks
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError, load_job, parse_params
 
@@ -24,7 +26,7 @@ def run(name: str, tmp_path: Path, text: str, reduces: int | None = None, **opti
 
 
 def test_every_example_is_run_here() -> None:
-    named = {"wordcount.py", "grep.py", "mean.py", "inverted_index.py", "sort_lines.py"}
+    named = {"wordcount.py", "grep.py", "mean.py", "inverted_index.py", "sort_lines.py", "flow.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == named
 
 
@@ -82,3 +84,14 @@ def test_the_job_of_the_guide(tmp_path: Path) -> None:
     )
     assert (tmp_path / "out" / "part-r-00000").read_text() == "bb\t2\n"
     assert counters.get("WordCount", "blank") == 1
+
+
+def test_flow(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("# a b a\n| a | b |\nb b c\nc b\n")
+    conf = Configuration.load(environ={})
+    with LocalTasks(lambda before: work_of_flow(str(EXAMPLES / "flow.py"), {}, before), conf) as tasks:
+        paths = {name: str(tmp_path / name) for name in ("lines", "top", "shares")}
+        run_flow_here(plan_script(conf, str(EXAMPLES / "flow.py"), paths), conf, tasks)
+    assert (tmp_path / "top/part-r-00000").read_text() == "heading\ta:2 b:1\nrow\ta:1 b:1\ntext\tb:3 c:2\n"
+    shares = sorted(line for part in tmp_path.glob("shares/part-*") for line in part.read_text().splitlines())
+    assert shares[:2] == ['["heading","a"]\t0.6667', '["heading","b"]\t0.3333']
