@@ -1,0 +1,1 @@
+"""Jobs that are graphs of stages, and who gets the next container."""
