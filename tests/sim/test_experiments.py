@@ -160,7 +160,11 @@ def test_every_experiment_is_sound_as_data(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    # the walkers' side alone takes a minute; other rows have the same policies
+    [pytest.param(name, marks=[pytest.mark.full] * (name == "hyperdrive-paper")) for name in EXPERIMENTS],
+)
 def test_every_experiment_runs_in_small_with_its_figures(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
