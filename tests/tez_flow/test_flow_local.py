@@ -107,3 +107,26 @@ def test_a_task_that_fails_leaves_no_output(tmp_path: Path) -> None:
         ran(tmp_path / "flow", script, small_splits())
     assert not (tmp_path / "flow" / "first").exists()
     assert not (tmp_path / "flow" / "second").exists()
+
+
+def test_what_is_no_pair_is_told_in_mid_task(tmp_path: Path) -> None:
+    script = STEPS + (
+        "class Odd(Job):\n"
+        "    def map(self, key, value):\n"
+        "        yield (key, value) if value < 2 else (key, value, 1)\n"
+        'flow.read("one").then(Words).then(Odd).then(Flip).write("out")\n'
+    )
+    with pytest.raises(JobError, match="the step before must yield pairs of key and value"):
+        ran(tmp_path / "flow", script, small_splits())
+
+
+def test_what_sets_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a\n")
+    path = tmp_path / "job.py"
+    path.write_text(STEPS + 'flow.read("one").then(Words).then(Some).write("out")\n')
+    given = {"kep": "3", "mapreduce.job.reduces": "4"}
+    conf = Configuration.load(None, overrides=given, environ={})
+    paths = {"one": str(tmp_path / "one"), "out": str(tmp_path / "out")}
+    notes = plan_script(conf, str(path), paths).notes
+    assert any("-D kep: no step has such an option, so it sets nothing; did you mean keep?" in note for note in notes)
+    assert any("mapreduce.job.reduces sets nothing in flows" in note for note in notes)

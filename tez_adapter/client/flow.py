@@ -4,10 +4,12 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
+from tez_adapter.client.job_keys import key_notes, refuse_keys
 from tez_adapter.client.local_files import laid_out
 from tez_adapter.client.overwrite import check_replaceable, remove_results
 from tez_adapter.client.staging import SubmitError
@@ -24,9 +26,9 @@ from tez_adapter.output_codec import shuffle_codec
 from tez_adapter.tasks.failure import describe_death
 from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, Work, add_parts
 from tez_adapter.tasks.outcome import told_by
-from tez_adapter.tasks.scripts import CheckedScript, sample_boundaries, texts
+from tez_adapter.tasks.scripts import CheckedScript, is_given, sample_boundaries, texts
 from yaqd.config import Configuration
-from yaqd.mapreduce import Counters, InputFormat, JobError, split_script
+from yaqd.mapreduce import Counters, InputFormat, JobError, declared_params, split_script
 from yaqd.mapreduce.flow import Flow, NodeKind
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import InputSplit, compute_splits, output_codec
@@ -48,6 +50,8 @@ class PlannedFlow:
     variable: str
     name: str
     inputs: tuple[str, ...]
+    #: what is worth saying before it runs, a line each
+    notes: tuple[str, ...] = ()
 
     @property
     def plan(self) -> FlowPlan:
@@ -59,8 +63,9 @@ def plan_script(
 ) -> PlannedFlow:
     """Load a script's flow, divide its inputs and check its outputs. `paths`: by the names that the script says.
 
-    Raises JobError, SubmitError, StorageError.
+    Raises JobError, SubmitError, StorageError, ConfigError.
     """
+    refuse_keys(conf, is_streaming=False)
     program = load_flow(script, texts(conf))
     flow, given = program.flow, dict(paths or {})
     plan = plan_flow(flow)
@@ -85,8 +90,29 @@ def plan_script(
     spec = FlowSpec(plan, outputs, shape_of(flow), boundaries)
     name = flow.name or Path(local).stem
     return PlannedFlow(
-        program, spec, tuple(split for each in splits for split in each), local, variable or "", name, tuple(inputs)
+        program,
+        spec,
+        tuple(split for each in splits for split in each),
+        local,
+        variable or "",
+        name,
+        tuple(inputs),
+        tuple(_notes(conf, program)),
     )
+
+
+def _notes(conf: Configuration, program: FlowProgram) -> Iterator[str]:
+    """Yield a line for each key and option of the command line that sets nothing."""
+    declared = {name for node in program.flow.nodes if node.job is not None for name in declared_params(node.job)}
+    given = {key: conf.raw(key) or "" for key in conf.changed_keys() if is_given(conf, key)}
+    yield from key_notes(conf, is_streaming=False, own=declared)
+    for name in given:
+        if "." not in name and name not in declared and not any(f"${{{name}}}" in text for text in given.values()):
+            near = get_close_matches(name, declared, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            yield f"-D {name}: no step has such an option, so it sets nothing{meant}"
+    if "mapreduce.job.reduces" in given:
+        yield "-D mapreduce.job.reduces sets nothing in flows: a step's class or .then(..., reduces=N) says how many"
 
 
 def _outputs(
@@ -134,10 +160,16 @@ def submit_flow(
     attachments: Attachments = Attachments(),
     queue: str = "default",
     name: str | None = None,
+    notify: Callable[[str], None] = log.warning,
     overwrite: bool = False,
 ) -> SubmittedJob:
-    """Run the flow of a Python script. Raises as `plan_script`, and what a submission raises."""
+    """Run the flow of a Python script. `notify` is told what is odd and no error.
+
+    Raises as `plan_script`, and what a submission raises.
+    """
     planned = plan_script(conf, script, paths, overwrite=overwrite)
+    for note in planned.notes:
+        notify(note)
     shuffle_codec(conf)
     fields = {"script": Path(planned.path).name, "class_name": planned.variable, "flow": planned.spec}
     request = Request(conf, name or planned.name, queue, attachments, application_type=_APPLICATION_TYPE)

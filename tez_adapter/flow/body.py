@@ -85,8 +85,12 @@ def mapped(job: Job, pairs: Iterator[Pair]) -> Iterator[Pair]:
 
 def _calls(job: Job, pairs: Iterator[Pair]) -> Iterator[Iterable[Pair]]:
     function = job.map
-    for key, value in pairs:
-        yield function(key, value)
+    try:
+        for key, value in pairs:
+            yield function(key, value)
+    except (TypeError, ValueError) as error:
+        refuse_no_pairs("the step before", error, __file__)
+        raise
 
 
 def last_pairs(job: Job) -> Iterator[Pair]:

@@ -14,7 +14,6 @@ from tez_adapter.jobspec import JobSpec
 from tez_adapter.kinds.kind import TaskSurroundings
 from tez_adapter.kinds.limits import FIRST_PRIORITY, NEXT_PRIORITY, job_limits, opportunistic_share
 from tez_adapter.kinds.mapreduce import MapReduceKind
-from tez_adapter.merging.settings import on_hdfs
 from yaqd.config import Configuration
 from yaqd.proto import job_pb2
 from yaqd.proto import yarn_common_pb2 as pb
@@ -89,7 +88,6 @@ def _vertex(stage: Stage, at: int, conf: Configuration, splits: Sequence[dict[st
         FIRST_PRIORITY + at * (NEXT_PRIORITY - FIRST_PRIORITY),
         max_attempts=conf.get_int(f"mapreduce.{phase}.maxattempts", 4, minimum=1),
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
-        outputs_stay=on_hdfs(conf),
         phase=phase,
         first_name=stage.first_name,
     )

@@ -128,6 +128,7 @@ def submit(
         attachments=Attachments(words(files), words(py_files), words(archives)),
         queue=queue or conf.require("mapreduce.job.queuename"),
         name=name or conf.get("mapreduce.job.name"),
+        notify=_note,
         overwrite=overwrite,
     )
     ctx.exit(follow(job, wait=not no_wait, as_json=as_json, is_quiet=quiet))
@@ -194,6 +195,8 @@ def local(
 
     with LocalTasks(load, conf, prints_aside=as_json) as tasks:
         planned = plan_script(conf, script, assignments("--path", paths), overwrite=overwrite)
+        for note in planned.notes:
+            _note(note)
         try:
             counters = run_flow_here(
                 planned,
@@ -210,6 +213,10 @@ def local(
         print_json({"state": "SUCCEEDED", "outputs": outputs, "counters": counters.to_json()})
     elif not quiet:
         show_counters(counters.to_json())
+
+
+def _note(line: str) -> None:
+    click.echo(f"yaq: {line}", err=True)
 
 
 def _planned(conf: Configuration, script: str, paths: tuple[str, ...], *, overwrite: bool) -> "PlannedFlow":
