@@ -134,9 +134,9 @@ async def test_the_end_of_a_job_does_not_wait_for_room() -> None:
     assert not never.done()
 
 
-def checkpoints_in(folder: Path, former: str = "") -> TrialCheckpoints:
+def checkpoints_in(folder: Path, *formers: str) -> TrialCheckpoints:
     (folder / "trials").mkdir(parents=True, exist_ok=True)
-    return TrialCheckpoints(CONF, f"file://{folder}/trials", former)
+    return TrialCheckpoints(CONF, f"file://{folder}/trials", formers)
 
 
 def test_checkpoints_are_whole_or_refused(tmp_path: Path) -> None:
@@ -159,8 +159,9 @@ def test_checkpoints_are_whole_or_refused(tmp_path: Path) -> None:
 
 def test_a_former_jobs_checkpoints_are_read_and_stay(tmp_path: Path) -> None:
     checkpoints_in(tmp_path / "a").save(1, 5, b"former")
-    kept = checkpoints_in(tmp_path / "b", f"file://{tmp_path}/a/trials")
-    assert kept.load(1, 5) == b"former"
+    checkpoints_in(tmp_path / "b").save(1, 4, b"between")
+    kept = checkpoints_in(tmp_path / "c", f"file://{tmp_path}/b/trials", f"file://{tmp_path}/a/trials")
+    assert kept.load(1, 5) == b"former" and kept.load(1, 4) == b"between"
     kept.save(1, 6, b"own")
     kept.delete(1, 5)
     assert checkpoints_in(tmp_path / "a").load(1, 5) == b"former" and kept.load(1, 6) == b"own"

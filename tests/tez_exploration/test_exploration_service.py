@@ -12,6 +12,7 @@ import pytest
 from tests.tez_exploration.exploration_manager import OTHER, OWNER, TERMS, Order, World, container_id
 from tez_adapter.core import events as ev
 from tez_adapter.core.states import JobState
+from tez_adapter.exploration.past import past_of
 from tez_adapter.exploration.store import read_records
 from tez_adapter.jobspec import Exploration
 from tez_adapter.master.ended import JobEnd
@@ -188,6 +189,107 @@ async def test_a_job_that_resumes_another_with_other_terms_fails(made: Callable[
     same = made(replace(TERMS, resumes="job_1_0001", target=0.9), 3)
     trials = {trial.number: list(trial.values) for trial in (await after_load(same)).trials}
     assert trials[0] == [0.3]
+
+
+async def test_a_checkpoint_lives_through_any_number_of_resumes(made: Callable[..., World]) -> None:
+    first = made()
+    slots = [first.container(0), first.container(1)]
+    trials = [await first.run_to_rung(slot, 0.3, b"%d" % slot.index) for slot in slots]
+    for job in (2, 3, 4):
+        again = made(replace(TERMS, resumes=f"job_1_{job - 1:04d}"), job)
+        await after_load(again)
+        assert again.service._begun is not None
+        kept = again.service._begun.checkpoints
+        assert [kept.load(trial.number, 1) for trial in trials] == [b"0", b"1"], f"job {job}"
+
+
+async def test_a_target_that_was_reached_before_ends_a_resumed_job_at_once(made: Callable[..., World]) -> None:
+    first = made(replace(TERMS, limits=(("memory", "<=", 5.0),)))
+    slots = [first.container(0), first.container(1)]
+    trials = [await first.next_trial(slot) for slot in slots]
+    for slot, trial, value, memory in zip(slots, trials, (0.4, 0.3), (9.0, 1.0), strict=True):
+        await first.begin(slot, trial)
+        await first.report(slot, trial, 1, value, metrics=[pb.NamedNumber(name="memory", value=memory)])
+    more = made(replace(first.spec.exploration, resumes="job_1_0001", target=0.35), 2)
+    assert not (await after_load(more)).is_over, "what breaks a limit has reached nothing"
+    again = made(replace(first.spec.exploration, resumes="job_1_0001", target=0.25), 3)
+    status = await after_load(again)
+    assert again.finish is not None and again.finish.diagnostics == "trial 1 reached the target"
+    assert (status.is_over, status.winner) == (True, 1)
+    _, standing = past_of(read_records(again.conf, again.folder))
+    assert (standing.winner, standing.ending) == (1, "trial 1 reached the target")
+    restarted = made(again.spec.exploration, 3)
+    assert (await after_load(restarted)).winner == 1
+
+
+async def test_a_winner_goes_on_to_a_higher_target(made: Callable[..., World]) -> None:
+    terms = replace(TERMS, policy="default", target=0.5)
+    first = made(terms)
+    slot = first.container(0)
+    trial = await first.next_trial(slot)
+    await first.begin(slot, trial)
+    assert (await first.report(slot, trial, 1, 0.6)).order == Order.STOP
+    assert await first.keep(slot, trial, 1, b"best")
+    await first.over(slot, trial)
+    again = made(replace(terms, resumes="job_1_0001", target=0.9), 2)
+    await after_load(again)
+    slot = again.container(0)
+    trial = await again.next_trial(slot)
+    begun = await again.begin(slot, trial)
+    assert (trial.number, begun.checkpoint, begun.checkpoint_epoch) == (0, b"best", 1)
+
+
+@pytest.mark.parametrize(
+    "first, changes, said",
+    (
+        ({}, {"max_time_s": 1e-9}, "the time is over: 1e-09 s; resume it with a longer --max-time"),
+        ({"trials": 1, "epochs": 1}, {}, "all trials have ended, so none can go on; begin a new exploration"),
+    ),
+)
+async def test_a_job_that_cannot_go_on_says_what_to_give(
+    made: Callable[..., World], first: dict[str, Any], changes: dict[str, Any], said: str
+) -> None:
+    terms = replace(TERMS, policy="default", **first)
+    begun = made(terms)
+    slot = begun.container(0)
+    trial = await begun.next_trial(slot)
+    await begun.begin(slot, trial)
+    await begun.report(slot, trial, 1, 0.2)
+    again = made(replace(terms, resumes="job_1_0001", **changes), 2)
+    await after_load(again)
+    assert again.finish is not None and again.finish.diagnostics.startswith(said)
+
+
+async def test_reports_without_the_metric_end_the_job(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    names = [pb.NamedNumber(name="acuracy", value=0.5)]
+    assert (await world.report(slot, trial, 1, None, left_out=1, metrics=names)).order == Order.CONTINUE
+    assert world.notes == ["a report of trial 0 has no accuracy and is left out: it has acuracy"]
+    assert (await world.report(slot, trial, 4, None, left_out=4, metrics=names)).order == Order.STOP
+    assert world.finish is not None and world.finish.state is JobState.FAILED
+    said = "trial 0 failed: none of its first 4 reports has accuracy: they have acuracy"
+    assert said in world.finish.diagnostics
+
+
+async def test_values_that_a_program_draws_are_its_trials(made: Callable[..., World]) -> None:
+    world = made()
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    for iteration in (1, 2):
+        await world.report(slot, trial, iteration, 0.2, drawn='{"momentum": 0.5}')
+    (told,) = (found for found in (await world.status()).trials if found.number == trial.number)
+    assert json.loads(told.params)["momentum"] == 0.5
+    records = read_records(world.conf, world.folder)
+    assert [record["values"] for record in records if record["do"] == "drawn"] == [{"momentum": 0.5}]
+    trials, _ = past_of(records)
+    assert trials[0].params["momentum"] == 0.5 and "level" in trials[0].params
+    again = made()
+    (told,) = (found for found in (await after_load(again)).trials if found.number == trial.number)
+    assert json.loads(told.params)["momentum"] == 0.5
 
 
 async def after_load(world: World) -> pb.ExplorationStatusResponse:

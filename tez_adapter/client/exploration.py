@@ -72,12 +72,12 @@ def _check(terms: Exploration) -> None:
         raise SubmitError(str(error)) from None
 
 
-def stop_exploration(job: SubmittedJob) -> bool:
-    """Have an exploration end once its trials have made checkpoints; return False where it does not run.
+def stop_exploration(job: SubmittedJob) -> pb.StopExplorationResponse | None:
+    """Have an exploration end once its trials have made checkpoints; return None where it does not run.
 
     Raises RemoteException.
     """
-    return job.ask(JobClientProtocol.stopExploration, pb.StopExplorationRequest()) is not None
+    return job.ask(JobClientProtocol.stopExploration, pb.StopExplorationRequest())
 
 
 def resume_exploration(

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tez_adapter.core.exploration.machine import ExplorationMachine
-from tez_adapter.core.exploration.recall import ENDS, recall
+from tez_adapter.core.exploration.recall import ENDS, recall, settled
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.exploration.generators.generator import Generator, GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
@@ -26,7 +26,7 @@ from yaqd.config import Configuration
 from yaqd.mapreduce import JobError
 from yaqd.ml.space import Space
 from yaqd.policies.curves.outlook import EPOCHS_MAX
-from yaqd.policies.explore.facts import Trials
+from yaqd.policies.explore.facts import Action, Trials, Why
 from yaqd.policies.explore.guide import ForestGuide
 from yaqd.policies.explore.metric import Limit, Solved
 from yaqd.storage import get_filesystem
@@ -36,6 +36,10 @@ TRIALS_MAX: Final = 100_000
 _SLOTS_MAX: Final = 10_000
 #: terms that a job that resumes another must have in common with it
 SAME_TERMS: Final = ("metric", "mode", "lower", "upper", "epochs", "space", "configurations", "generator")
+
+
+#: a verdict as records have it
+_GOES_ON: Final = (int(Action.CONTINUE), int(Why.NEXT), nan, nan, 0.0)
 
 
 class CannotBegin(Exception):
@@ -136,8 +140,6 @@ def begin(
 ) -> Beginning:
     """Return the exploration as it stood when its records end. Raises CannotBegin and StorageError."""
     folder = training_folder(spec.staging, spec.job_id)
-    former = f"{parent_of(folder)}/{terms.resumes}" if terms.resumes else ""
-    checkpoints = TrialCheckpoints(conf, f"{folder}/{TRIALS_FOLDER}", f"{former}/{TRIALS_FOLDER}" if former else "")
     path = f"{folder}/{LOG_FOLDER}"
     files = get_filesystem(path, conf)
     files.mkdirs(path, 0o700)
@@ -146,8 +148,9 @@ def begin(
     try:
         records, notes = own.read()
         own.repair(records)
-        if not records and former:
-            records, notes = _former(conf, former, terms)
+        is_resumed = not records and bool(terms.resumes)
+        if is_resumed:
+            records, notes = _former(conf, f"{parent_of(folder)}/{terms.resumes}", terms)
             own.append(records)
     except OtherVersion as error:
         raise CannotBegin(str(error)) from None
@@ -159,8 +162,12 @@ def begin(
     try:
         machine, generator = make_machine(terms, settings, note=note)
         recall(machine, records[1:])
+        if is_resumed:
+            own.append(settled(machine, _last(records)))
     except (JobError, GeneratorError, ValueError, KeyError, TypeError, IndexError) as error:
         raise CannotBegin(f"the exploration cannot begin: {error}") from error
+    formers = [f"{parent_of(folder)}/{job}/{TRIALS_FOLDER}" for job in records[0].get("formers", ())]
+    checkpoints = TrialCheckpoints(conf, f"{folder}/{TRIALS_FOLDER}", formers)
     checkpoints.keep_only((run.number, run.checkpoint) for run in machine.runs.values() if run.checkpoint is not None)
     for number, run in machine.runs.items():
         if run.params is not None and run.shown and generator.is_adaptive:
@@ -168,12 +175,21 @@ def begin(
     return Beginning(machine, generator, own, checkpoints, float(records[0]["started"]))
 
 
-def _header(terms: Exploration, started: float) -> dict[str, Any]:
-    return {"do": "header", "terms": asdict(terms), "started": started}
+def _header(terms: Exploration, started: float, formers: Sequence[str] = ()) -> dict[str, Any]:
+    """`formers`: the jobs that it goes on from, the last first; each may still have checkpoints of its trials."""
+    return {"do": "header", "terms": asdict(terms), "started": started, "formers": list(formers)}
+
+
+def _last(records: Sequence[dict[str, Any]]) -> float:
+    """Return the exploration's own time when its records end, s."""
+    return max((float(record["now"]) for record in records if "now" in record), default=0.0)
 
 
 def _former(conf: Configuration, folder: str, terms: Exploration) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    """The records of a job that this one resumes, without its end; its pause takes no time."""
+    """The records of a job that this one resumes, without its end; its pause takes no time.
+
+    A trial that had reached the target goes on, as that may be another one now.
+    """
     path = f"{folder}/{LOG_FOLDER}"
     records, notes = ExplorationLog(get_filesystem(path, conf), path).read()
     if not records:
@@ -185,9 +201,10 @@ def _former(conf: Configuration, folder: str, terms: Exploration) -> tuple[list[
             raise CannotBegin(
                 f"an exploration with another {name} cannot go on with the trials of {terms.resumes}: begin a new one"
             )
-    last = max((float(record["now"]) for record in records if "now" in record), default=0.0)
     kept = [record for record in records[1:] if record["do"] not in ENDS]
     for record in kept:
         if record["do"] == "report" and record["reached"]:
             record["reached"] = False
-    return [_header(terms, time.time() - last), *kept], notes
+            record["verdict"] = _GOES_ON
+    formers = [terms.resumes, *records[0].get("formers", filter(None, [before["resumes"]]))]
+    return [_header(terms, time.time() - _last(records), formers), *kept], notes

@@ -25,7 +25,7 @@ class CheckpointBudget:
         able = [
             one
             for one in kept
-            if one.number not in (machine.winner, machine.best)
+            if one.number != machine.best
             and (
                 states[one.number] == TrialState.ENDED
                 or (states[one.number] == TrialState.PARKED and priority[one.number] <= priority[run.number])

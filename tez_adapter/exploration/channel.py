@@ -4,6 +4,7 @@ So what becomes of a trial depends on its curve, and not on when its reports arr
 stored already, by an earlier process of the trial, is answered here.
 """
 
+import json
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from tez_adapter.protocol import ExplorationProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
 from yaqd.ml.channel import made
+from yaqd.ml.trial import trial as process
 from yaqd.model.endings import as_utf8
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.proto import job_pb2
@@ -48,10 +50,14 @@ class SlotChannel:
         begun: pb.TrialBeginResponse,
         metric: str,
         *,
+        epochs: int,
         cores: float,
         checkpoint_bytes_max: int,
     ) -> None:
-        """`begun`: the job manager's answer to the trial's begin. `metric`: the name of the one that counts."""
+        """`begun`: the job manager's answer to the trial's begin. `metric`: the name of the one that counts.
+
+        `epochs`: a program that has made so many reports without it is told of to the job manager.
+        """
         self._client, self._attempt, self._trial, self._metric = client, attempt, trial, metric
         self._former = begun.checkpoint if begun.HasField("checkpoint") else None
         #: iterations up to here are stored
@@ -59,7 +65,9 @@ class SlotChannel:
         self._last: int | None = begun.checkpoint_iteration if self._former is not None else None
         self._go_on, self._end = Said(cores), Said(cores, stop=True)
         self._bytes_max = checkpoint_bytes_max
-        self._is_over = self._said_back = self._said_absent = False
+        self._is_over = self._said_back = False
+        #: reports without the metric
+        self._absent, self._epochs = 0, epochs
         self._lock = threading.Lock()
         self._since = time.monotonic()
 
@@ -76,8 +84,8 @@ class SlotChannel:
             self._last = iteration
             named = dict(metrics) if loss is None else {**metrics, _LOSS: loss}
             if self._metric not in named:
-                self._say_absent(named)
-                return self._go_on
+                self._leave_out(iteration, named)
+                return self._end if self._is_over else self._go_on
             if iteration > self._known:
                 self._known = iteration
                 self._send(iteration, named, checkpoint)
@@ -101,8 +109,9 @@ class SlotChannel:
             can_checkpoint=checkpoint is not None,
             memory_mb=_memory_mb(),
         )
-        for name, value in list(named.items())[:_METRICS_MAX]:
-            request.metrics.add(name=as_utf8(name)[:_NAME_CHARS_MAX], value=value)
+        _add_metrics(request, named)
+        if process.drawn:
+            request.drawn = json.dumps(process.drawn)
         self._follow(self._call(ExplorationProtocol.report, request), checkpoint)
 
     def _follow(self, answer: pb.TrialReportResponse, checkpoint: MakeCheckpoint | None) -> None:
@@ -136,12 +145,19 @@ class SlotChannel:
         )
         return self._call(ExplorationProtocol.keepCheckpoint, request).is_kept
 
-    def _say_absent(self, named: Mapping[str, float]) -> None:
-        """Tell the program's log, once: one that reports its metric now and then does nothing wrong."""
-        if not self._said_absent:
-            self._said_absent = True
-            has = f"it has {', '.join(named)}" if named else "it has none at all"
-            print(f"yaqd.ml: a report without {self._metric} is left out: {has}", file=sys.stderr)
+    def _leave_out(self, iteration: int, named: Mapping[str, float]) -> None:
+        """Tell the job manager of the first report without the metric, and when there were as many as epochs.
+
+        One that reports its metric now and then does nothing wrong.
+        """
+        self._absent += 1
+        if self._absent not in (1, self._epochs):
+            return
+        request = pb.TrialReportRequest(
+            attempt=self._attempt, trial=self._trial, iteration=iteration, left_out=self._absent
+        )
+        _add_metrics(request, named)
+        self._follow(self._call(ExplorationProtocol.report, request), None)
 
     def _call(self, method: Method[Q, A], request: Q) -> A:
         """Without its job manager a trial ends: another process takes it up."""
@@ -156,6 +172,11 @@ class SlotChannel:
         """End at once: nothing of the program's may keep a suspended trial."""
         _flush()
         os._exit(0)
+
+
+def _add_metrics(request: pb.TrialReportRequest, named: Mapping[str, float]) -> None:
+    for name, value in list(named.items())[:_METRICS_MAX]:
+        request.metrics.add(name=as_utf8(name)[:_NAME_CHARS_MAX], value=value)
 
 
 def _flush() -> None:

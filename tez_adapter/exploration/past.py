@@ -11,6 +11,7 @@ from tez_adapter.exploration.terms import metric_of
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from tez_adapter.jobspec import Exploration
 from yaqd.policies.explore.facts import Action, TrialState, Why
+from yaqd.policies.explore.metric import Limit
 from yaqd.proto import job_exploration_pb2 as pb
 
 
@@ -56,6 +57,8 @@ def view_of(
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
         notices=notices,
         application=application,
+        space=terms.space,
+        limits=tuple(f"{name} {relation} {bound:g}" for name, relation, bound in terms.limits),
     )
 
 
@@ -74,6 +77,7 @@ def trial_of(message: pb.TrialStatus) -> TrialView:
         message.is_stopped,
         message.begun,
         message.failure,
+        tuple(message.broken),
     )
 
 
@@ -89,6 +93,7 @@ class _Past:
     bound: float = math.nan
     begun: int = 0
     failure: str = ""
+    broken: list[int] = field(default_factory=list)
 
     def judged(self, action: Action, why: Why, value: float, bound: float) -> None:
         self.why, self.value, self.bound = why, value, bound
@@ -110,6 +115,7 @@ class _Past:
             self.bound,
             begun=self.begun,
             failure=self.failure,
+            broken=tuple(self.broken),
         )
 
 
@@ -117,6 +123,7 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
     """Return the trials of a job that has ended, and how it ended. Raises ValueError, KeyError, TypeError."""
     trials: dict[int, _Past] = {}
     now, ending, winner, reached_s = 0.0, "", None, None
+    limits: list[Limit] = []
     for record in records:
         now = max(now, float(record.get("now", 0.0)))
         trial = trials.setdefault(record["number"], _Past(record["number"])) if "number" in record else None
@@ -126,20 +133,28 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
                     started = trials.setdefault(number, _Past(number))
                     started.state, started.why = TrialState.RUNNING, Why(why)
                     started.value, started.bound = float(value), float(bound)
+            case "header":
+                limits = [Limit(*limit) for limit in record["terms"]["limits"]]
+            case "over" if winner is None and record["winner"] is not None:
+                winner, reached_s, ending = int(record["winner"]), now, str(record["text"])
             case "over" | "stop":
                 ending = str(record.get("text", record.get("reason", "")))
-        if trial is not None and _add(trial, record):
+        if trial is not None and _add(trial, record, limits):
             winner, reached_s, ending = trial.number, now, reached_text(trial.number)
     return [trial.view() for trial in trials.values()], Standing(now, True, ending, winner, reached_s)
 
 
-def _add(trial: _Past, record: Mapping[str, Any]) -> bool:
+def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bool:
     """Take in a record of one trial; return whether it reached what was looked for."""
     match record["do"]:
         case "params":
-            trial.params = record["params"] or {}
+            trial.params = {**(record["params"] or {}), **trial.params}
+        case "drawn":
+            trial.params = {**trial.params, **record["values"]}
         case "report":
             trial.values.append(float(record["value"]))
+            if not all(limit.holds(record["metrics"]) for limit in limits):
+                trial.broken.append(len(trial.values))
             trial.spent_s += float(record["took_s"])
             action, why, value, bound, _ = record["verdict"]
             trial.judged(Action(action), Why(why), float(value), float(bound))

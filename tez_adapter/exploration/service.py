@@ -23,9 +23,10 @@ from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
 from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
+from tez_adapter.exploration.reports import event_of
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.slots import SlotLinks
-from tez_adapter.exploration.status import best_line, status_of
+from tez_adapter.exploration.status import begins_anew, best_line, status_of
 from tez_adapter.exploration.store import Commits
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.kinds.exploration import terms_of
@@ -244,20 +245,7 @@ class ExplorationService:
         return run
 
     async def _report(self, request: pb.TrialReportRequest) -> pb.TrialReportResponse:
-        trial = request.trial
-        outcome = await self._do(
-            ev.TrialReported(
-                trial.number,
-                trial.lap,
-                request.iteration,
-                request.value if request.HasField("value") else float("nan"),
-                max(1, request.took_us) / 1e6,
-                {metric.name: metric.value for metric in request.metrics},
-                request.can_checkpoint,
-                request.memory_mb,
-            )
-        )
-        return _response(outcome.answer)
+        return _response((await self._do(event_of(request))).answer)
 
     async def _woken(self, request: pb.TrialWokenRequest) -> pb.TrialReportResponse:
         machine = await self._machine()
@@ -378,11 +366,12 @@ class ExplorationService:
 
     async def _stop(self, _: pb.StopExplorationRequest, caller: Caller) -> pb.StopExplorationResponse:
         self._access.check_kill(caller)
+        response = pb.StopExplorationResponse(begins_anew=begins_anew(await self._machine()))
         if not self._stopped_by:
             self._stopped_by = caller.user
             self._note(f"stopped by {caller.user}: trials that run end with their next report")
             await self._do(ev.StopAsked(f"stopped by {caller.user}"))
-        return pb.StopExplorationResponse()
+        return response
 
 
 def _attempt(ref: job_pb2.AttemptRef) -> AttemptId:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable
-from math import isfinite
 
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.runs import Run, TrialPhase
+from tez_adapter.exploration.view import best_of
 from yaqd.proto import job_exploration_pb2 as pb
 
 #: bytes of hyperparameters in a line for people
@@ -33,7 +33,7 @@ def _trial(machine: ExplorationMachine, run: Run, slot_index: Callable[[str], in
     message = pb.TrialStatus(
         number=run.number,
         state=int(machine.trials.states[run.number]),
-        params=json.dumps(run.params or {}),
+        params=json.dumps(run.values),
         values=run.shown,
         spent_s=float(machine.trials.spent_s[run.number]),
         slot=slot_index(run.slot or run.home),
@@ -42,6 +42,7 @@ def _trial(machine: ExplorationMachine, run: Run, slot_index: Callable[[str], in
         failure=run.error,
         priority=float(machine.trials.priority[run.number]),
         checkpoint_iteration=run.checkpoint,
+        broken=run.broken,
     )
     if run.verdict is not None:
         message.why, message.value, message.bound = int(run.verdict.why), run.verdict.value, run.verdict.bound
@@ -50,11 +51,16 @@ def _trial(machine: ExplorationMachine, run: Run, slot_index: Callable[[str], in
 
 def best_line(machine: ExplorationMachine) -> str:
     """Return the best trial in words; "" where none has reported a number."""
-    number = machine.best if machine.winner is None else machine.winner
+    number, rules = machine.best, machine.rules
     if number is None:
         return ""
-    run, rules = machine.runs[number], machine.rules
-    known = [value for value in run.shown if isfinite(value)]
-    best = (min if rules.metric.is_better_low else max)(known)
-    params = ", ".join(f"{name}={value}" for name, value in (run.params or {}).items())[:_PARAMS_CHARS_MAX]
-    return f"best is trial {number}: {rules.metric_name} {best:g} in epoch {run.shown.index(best) + 1} with {params}"
+    run = machine.runs[number]
+    found = best_of(run.shown, run.broken, rules.metric)
+    params = ", ".join(f"{name}={value}" for name, value in run.values.items())[:_PARAMS_CHARS_MAX]
+    reached = "" if found is None else f": {rules.metric_name} {found:g} in epoch {run.shown.index(found) + 1}"
+    return f"best is trial {number}{reached} with {params}"
+
+
+def begins_anew(machine: ExplorationMachine) -> bool:
+    """Return whether a trial with a process has reported and makes no checkpoints: a stop leaves nothing of it."""
+    return any(run.shown and not run.can_checkpoint for run in machine.placing.live())

@@ -82,9 +82,10 @@ class Commits:
 class TrialCheckpoints:
     """The checkpoints of trials, whole or not at all. Blocking; every method raises StorageError."""
 
-    def __init__(self, conf: Configuration, folder: str, former: str = "") -> None:
-        """`former`: the folder of a job that this one resumes, looked at where the own one has nothing."""
-        self._conf, self._folder, self._former = conf, folder, former
+    def __init__(self, conf: Configuration, folder: str, formers: Sequence[str] = ()) -> None:
+        """`formers`: the folders of the jobs that this one goes on from, the last first: looked at where the own one
+        has nothing."""
+        self._conf, self._folder, self._formers = conf, folder, formers
         self._files = get_filesystem(folder, conf)
 
     def save(self, number: int, iteration: int, data: bytes) -> int:
@@ -102,10 +103,8 @@ class TrialCheckpoints:
 
     def load(self, number: int, iteration: int) -> bytes:
         """Return one. Raises CorruptFile for a damaged one."""
-        folder = self._folder
-        path = self._path(folder, number, iteration)
-        if self._former and not self._files.exists(path):
-            path = self._path(self._former, number, iteration)
+        able = [self._path(folder, number, iteration) for folder in (self._folder, *self._formers)]
+        path = next((path for path in able[:-1] if self._files.exists(path)), able[-1])
         found = Checkpoint.parse(b"".join(self._files.open_range(path, 0)), path)
         if found.iteration != iteration or found.facts.get("trial") != number or len(found.pieces) != 1:
             raise CorruptFile(f"{path} is the checkpoint of something else", path=path)

@@ -43,6 +43,7 @@ def run_trial(attempt: TaskAttempt, at: Workplace, number: int, lap: int) -> str
         trial,
         begun,
         terms.metric,
+        epochs=terms.epochs,
         cores=float(attempt.conf.get_int(SLOT_VCORES_KEY, minimum=1)),
         checkpoint_bytes_max=ExplorationSettings.read(attempt.conf).checkpoint_bytes_max,
     )

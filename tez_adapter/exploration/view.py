@@ -1,8 +1,8 @@
 """An exploration as somebody sees it who looks: its terms, its trials, their curves. Metrics are the user's own."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,18 @@ class TrialView:
     begun: int = 0
     #: why its program failed; "" where it did not
     failure: str = ""
+    #: epochs, from 1, whose reports break a limit
+    broken: tuple[int, ...] = ()
 
     def best(self, metric: Metric) -> float | None:
-        """Return its best metric that is a number."""
-        known = [value for value in self.values if math.isfinite(value)]
-        return (min if metric.is_better_low else max)(known, default=None)
+        """Return its best metric that is a number and keeps the limits."""
+        return best_of(self.values, self.broken, metric)
+
+
+def best_of(values: Sequence[float], broken: Collection[int], metric: Metric) -> float | None:
+    """Return the best number of a trial's metrics, without the epochs that break a limit; None: there is none."""
+    known = [value for epoch, value in enumerate(values, 1) if math.isfinite(value) and epoch not in broken]
+    return (min if metric.is_better_low else max)(known, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,10 @@ class ExplorationView:
     notices: tuple[str, ...] = ()
     #: what the application is called where it runs on a cluster
     application: str = ""
-    further: Mapping[str, Any] = field(default_factory=dict)
+    #: the text of the space; "" where there is none
+    space: str = ""
+    #: conditions on other metrics, as they were written
+    limits: tuple[str, ...] = ()
 
     @property
     def terms(self) -> Terms:
@@ -92,8 +102,15 @@ class ExplorationView:
         )
 
     @property
+    def has_reported(self) -> bool:
+        """Whether any trial has reported the metric."""
+        return any(trial.values for trial in self.trials)
+
+    @property
     def best(self) -> TrialView | None:
-        """The trial with the best metric."""
+        """The trial that reached the target; without one the best that keeps the limits."""
+        if self.winner is not None:
+            return next((trial for trial in self.trials if trial.number == self.winner), None)
         known = [(found, trial) for trial in self.trials if (found := trial.best(self.metric)) is not None]
         if not known:
             return None

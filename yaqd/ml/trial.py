@@ -34,6 +34,8 @@ class Trial:
         self.params = TrialParams()
         #: epochs that are done already: more than 0 where it goes on from a checkpoint
         self.epoch = 0
+        #: values that the space does not have, which the program drew: told with its reports
+        self.drawn: dict[str, Any] = {}
 
 
 trial: Final = Trial()
@@ -41,4 +43,4 @@ trial: Final = Trial()
 
 def begin_trial(number: int, params: Mapping[str, Any], epoch: int = 0) -> None:
     """Make this process a trial; what runs trials calls it before the program."""
-    trial.number, trial.params, trial.epoch = number, TrialParams(params), epoch
+    trial.number, trial.params, trial.epoch, trial.drawn = number, TrialParams(params), epoch, {}

@@ -107,7 +107,7 @@ class TrialBeginResponse(_message.Message):
     def __init__(self, leave: _Optional[bool] = ..., params: _Optional[str] = ..., epochs: _Optional[int] = ..., iteration: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., checkpoint_iteration: _Optional[int] = ..., checkpoint_epoch: _Optional[int] = ...) -> None: ...
 
 class TrialReportRequest(_message.Message):
-    __slots__ = ("attempt", "trial", "iteration", "value", "metrics", "took_us", "can_checkpoint", "memory_mb")
+    __slots__ = ("attempt", "trial", "iteration", "value", "metrics", "took_us", "can_checkpoint", "memory_mb", "left_out", "drawn")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     TRIAL_FIELD_NUMBER: _ClassVar[int]
     ITERATION_FIELD_NUMBER: _ClassVar[int]
@@ -116,6 +116,8 @@ class TrialReportRequest(_message.Message):
     TOOK_US_FIELD_NUMBER: _ClassVar[int]
     CAN_CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    DRAWN_FIELD_NUMBER: _ClassVar[int]
     attempt: _job_pb2.AttemptRef
     trial: TrialRef
     iteration: int
@@ -124,7 +126,9 @@ class TrialReportRequest(_message.Message):
     took_us: int
     can_checkpoint: bool
     memory_mb: int
-    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., trial: _Optional[_Union[TrialRef, _Mapping]] = ..., iteration: _Optional[int] = ..., value: _Optional[float] = ..., metrics: _Optional[_Iterable[_Union[NamedNumber, _Mapping]]] = ..., took_us: _Optional[int] = ..., can_checkpoint: _Optional[bool] = ..., memory_mb: _Optional[int] = ...) -> None: ...
+    left_out: int
+    drawn: str
+    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., trial: _Optional[_Union[TrialRef, _Mapping]] = ..., iteration: _Optional[int] = ..., value: _Optional[float] = ..., metrics: _Optional[_Iterable[_Union[NamedNumber, _Mapping]]] = ..., took_us: _Optional[int] = ..., can_checkpoint: _Optional[bool] = ..., memory_mb: _Optional[int] = ..., left_out: _Optional[int] = ..., drawn: _Optional[str] = ...) -> None: ...
 
 class NamedNumber(_message.Message):
     __slots__ = ("name", "value")
@@ -187,7 +191,7 @@ class ExplorationStatusRequest(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class TrialStatus(_message.Message):
-    __slots__ = ("number", "state", "params", "values", "spent_s", "why", "value", "bound", "slot", "is_stopped", "begun", "failure", "priority", "checkpoint_iteration")
+    __slots__ = ("number", "state", "params", "values", "spent_s", "why", "value", "bound", "slot", "is_stopped", "begun", "failure", "priority", "checkpoint_iteration", "broken")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
@@ -202,6 +206,7 @@ class TrialStatus(_message.Message):
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_ITERATION_FIELD_NUMBER: _ClassVar[int]
+    BROKEN_FIELD_NUMBER: _ClassVar[int]
     number: int
     state: int
     params: str
@@ -216,7 +221,8 @@ class TrialStatus(_message.Message):
     failure: str
     priority: float
     checkpoint_iteration: int
-    def __init__(self, number: _Optional[int] = ..., state: _Optional[int] = ..., params: _Optional[str] = ..., values: _Optional[_Iterable[float]] = ..., spent_s: _Optional[float] = ..., why: _Optional[int] = ..., value: _Optional[float] = ..., bound: _Optional[float] = ..., slot: _Optional[int] = ..., is_stopped: _Optional[bool] = ..., begun: _Optional[int] = ..., failure: _Optional[str] = ..., priority: _Optional[float] = ..., checkpoint_iteration: _Optional[int] = ...) -> None: ...
+    broken: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[int] = ..., state: _Optional[int] = ..., params: _Optional[str] = ..., values: _Optional[_Iterable[float]] = ..., spent_s: _Optional[float] = ..., why: _Optional[int] = ..., value: _Optional[float] = ..., bound: _Optional[float] = ..., slot: _Optional[int] = ..., is_stopped: _Optional[bool] = ..., begun: _Optional[int] = ..., failure: _Optional[str] = ..., priority: _Optional[float] = ..., checkpoint_iteration: _Optional[int] = ..., broken: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ExplorationStatusResponse(_message.Message):
     __slots__ = ("version", "trials", "now_s", "is_over", "ending", "winner", "reached_s", "slots", "terms", "name", "notices")
@@ -249,5 +255,7 @@ class StopExplorationRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StopExplorationResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("begins_anew",)
+    BEGINS_ANEW_FIELD_NUMBER: _ClassVar[int]
+    begins_anew: bool
+    def __init__(self, begins_anew: _Optional[bool] = ...) -> None: ...

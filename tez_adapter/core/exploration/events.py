@@ -62,6 +62,20 @@ class TrialReported:
     can_checkpoint: bool = False
     #: what its processes hold
     memory_mb: int = 0
+    #: values from outside the space that the program drew
+    drawn: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLeftOut:
+    """A trial reported, and the metric was not among what it has."""
+
+    number: int
+    lap: int
+    #: what the report has
+    names: tuple[str, ...]
+    #: reports of this process that were left out, this one among them
+    many: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +132,7 @@ Event = (
     | SlotClosing
     | ParamsCame
     | TrialReported
+    | ReportLeftOut
     | CheckpointKept
     | CheckpointLost
     | TrialStopped

@@ -6,18 +6,19 @@ trial that is parked and chosen again at once just goes on.
 """
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Any
 
 from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.findings import Findings
 from tez_adapter.core.exploration.placing import Placing
-from tez_adapter.core.exploration.records import odd_text, reached_text, report_record
+from tez_adapter.core.exploration.records import never_text, reached_text, report_record
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.core.exploration.runs import Run, TrialPhase
 from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, TrialState, Verdict, Why
 
 #: a process that was to be killed is killed again, s
 _KILL_AGAIN_S = 5.0
+_CONTINUE = ev.Answer(ev.Order.CONTINUE)
 #: events after which the policy may have something to start
 _NEWS = frozenset((ev.SlotCame, ev.SlotGone, ev.SlotClosing, ev.ParamsCame, ev.TrialReported))
 
@@ -41,10 +42,7 @@ class ExplorationMachine:
         self.over: ev.EndExploration | None = None
         #: the policy had nothing more to start when it was asked last
         self._is_dry = False
-        #: trials in a row that failed before any report of any trial, and the first one's error
-        self._hopeless = 0
-        self._first_error = ""
-        self._odd_said = False
+        self.findings = Findings(rules)
         #: the policy is to be asked for trials, once for each event
         self._has_news = False
         #: counts changes of trials
@@ -55,6 +53,7 @@ class ExplorationMachine:
             ev.SlotClosing: self._on_slot_closing,
             ev.ParamsCame: self._on_params,
             ev.TrialReported: self._on_report,
+            ev.ReportLeftOut: self._on_left_out,
             ev.CheckpointKept: self._on_kept,
             ev.CheckpointLost: self._on_lost,
             ev.TrialStopped: self._on_stopped,
@@ -73,12 +72,12 @@ class ExplorationMachine:
                 self._fill()
             self.placing.advance()
             self._end_if_done()
-        elif isinstance(event, ev.SlotCame | ev.TrialReported):
+        elif isinstance(event, ev.SlotCame | ev.TrialReported | ev.ReportLeftOut):
             self._decide(ev.LEAVE)
         return self._out
 
     def run(self, number: int) -> Run:
-        """Return what is known of a trial that was started; raises KeyError for another."""
+        """Return what is known of a trial that was started. Raises KeyError."""
         return self.runs[number]
 
     # ---- slots
@@ -92,20 +91,19 @@ class ExplorationMachine:
             self._touch(run)
             if not self._runs(run) or self.placing.follows(run) or run in self.interrupted:
                 continue
-            if event.error and run.number in ran:
-                self._lose(run, event.error)
-            else:
+            if not (event.error and run.number in ran) or self._goes_on(run, event.error):
                 self.interrupted.append(run)
 
-    def _lose(self, run: Run, error: str) -> None:
-        """Have a trial go on whose process was lost, or fail where that came too often."""
+    def _goes_on(self, run: Run, error: str, what: str = "is taken up again") -> bool:
+        """Note that a trial's process was lost, or failed to leave; return False where that came too often."""
         if run.losses >= self.rules.losses_max:
+            self.placing.withdraw(run)
             self._ended_by_itself(run, error)
-            return
+            return False
         run.losses += 1
         self._record({"do": "loss", "number": run.number, "error": error})
-        self._decide(ev.Say(f"trial {run.number} is taken up again: {error}"))
-        self.interrupted.append(run)
+        self._decide(ev.Say(f"trial {run.number} {what}: {error}"))
+        return True
 
     def _on_slot_closing(self, event: ev.SlotClosing) -> None:
         following = self.placing.close(event.slot)
@@ -158,36 +156,36 @@ class ExplorationMachine:
     # ---- reports
 
     def _on_report(self, event: ev.TrialReported) -> None:
-        run = self.runs.get(event.number)
-        if run is None or run.lap != event.lap or run.phase in (TrialPhase.NONE, TrialPhase.FROZEN):
-            self._decide(ev.LEAVE)
-        elif event.iteration <= run.iteration or run.phase is TrialPhase.LEAVING or not self._runs(run):
-            self._decide(run.answer or ev.Answer(ev.Order.CONTINUE))
+        stale, run = self._stale(event), self.runs.get(event.number)
+        if stale is not None or run is None:
+            self._decide(stale or ev.LEAVE)
+        elif event.iteration <= run.iteration:
+            self._decide(run.answer or _CONTINUE)
         else:
             run.can_checkpoint, run.memory_mb = event.can_checkpoint, event.memory_mb
-            self._note_odd(event)
             risen = self.rules.metric.risen(event.value)
-            held = all(limit.holds(event.metrics) for limit in self.rules.limits)
-            verdict, reached = self._judge(run, event, risen, held)
+            self._out.decisions += map(ev.Say, self.findings.odd(event, risen))
+            if event.drawn != run.drawn:
+                run.drawn = event.drawn
+                self._record({"do": "drawn", "number": run.number, "values": run.drawn})
+            verdict, reached = self._judge(run, event, risen)
             self._record(report_record(event, risen, self._now, verdict, reached=reached))
             run.answer = self._answer(run, verdict, reached=reached)
             self._decide(run.answer)
             self._touch(run)
 
-    def _judge(self, run: Run, event: ev.TrialReported, risen: float, held: bool) -> tuple[Verdict, bool]:
+    def _stale(self, event: ev.TrialReported | ev.ReportLeftOut) -> ev.Answer | None:
+        """Return the answer to a process whose reports count no more; None: they count."""
+        run = self.runs.get(event.number)
+        if run is None or run.lap != event.lap or run.phase in (TrialPhase.NONE, TrialPhase.FROZEN):
+            return ev.LEAVE
+        return run.answer or _CONTINUE if run.phase is TrialPhase.LEAVING or not self._runs(run) else None
+
+    def _judge(self, run: Run, event: ev.TrialReported, risen: float) -> tuple[Verdict, bool]:
         """Let the policy judge the epoch; return its verdict, and whether the exploration is done with it."""
-        run.iteration = event.iteration
-        self.trials.report(run.number, risen, event.took_s)
-        run.shown.append(event.value)
-        run.iterations.append(event.iteration)
-        self._hopeless = -1
+        self.noted(run, event, risen)
         self.policy.reported(self.trials, run.number, self._now)
-        solved, target = self.rules.solved, self.rules.terms.target
-        if solved is not None:
-            reached = held and solved.holds(run.shown)
-        else:
-            reached = held and target is not None and isfinite(risen) and risen >= target
-        if reached:
+        if len(run.shown) not in run.broken[-1:] and self.rules.is_reached(run.shown):
             return Verdict(Action.TERMINATE, Why.REACHED, event.value, self.rules.goal), True
         return self.policy.iterated(self.trials, run.number, self._now), False
 
@@ -221,10 +219,29 @@ class ExplorationMachine:
         run.checkpoint_at = self._now
         return True
 
-    def _note_odd(self, event: ev.TrialReported) -> None:
-        if not isfinite(event.value) and not self._odd_said:
-            self._odd_said = True
-            self._decide(ev.Say(odd_text(event, self.rules.metric_name)))
+    def noted(self, run: Run, event: ev.TrialReported, risen: float) -> None:
+        """Note what a trial reported."""
+        held = self.rules.keeps_limits(event.metrics)
+        self.trials.report(run.number, risen, event.took_s)
+        run.reported(event.iteration, event.value, held=held)
+        self.findings.heard(run.number, risen, held=held)
+
+    def _on_left_out(self, event: ev.ReportLeftOut) -> None:
+        """A report without the metric. A trial that never has it fails; where none ever had it, so do all."""
+        stale, run = self._stale(event), self.runs.get(event.number)
+        if stale is not None or run is None:
+            self._decide(stale or ev.LEAVE)
+            return
+        self._out.decisions += map(ev.Say, self.findings.absent(event))
+        if run.shown or event.many < self.trials.epochs:
+            self._decide(_CONTINUE)
+            return
+        text, self._has_news = never_text(event, self.rules.metric_name), True
+        self._decide(self.placing.leave(run, ev.Answer(ev.Order.STOP), self.rules.stop_wait_s))
+        if self.findings.has_reported:
+            self._ended_by_itself(run, text)
+        else:
+            self._finish(False, f"trial {run.number} failed: {text}")
 
     def woken(self, number: int, lap: int) -> ev.Answer:
         """Answer a trial that was stopped in place and asks what is wanted of it now."""
@@ -233,7 +250,7 @@ class ExplorationMachine:
             return ev.LEAVE
         if run.phase is TrialPhase.FROZEN:
             return ev.Answer(ev.Order.FREEZE)
-        return ev.Answer(ev.Order.CONTINUE) if run.phase is TrialPhase.RUNNING else run.answer or ev.LEAVE
+        return _CONTINUE if run.phase is TrialPhase.RUNNING else run.answer or ev.LEAVE
 
     # ---- checkpoints and processes
 
@@ -268,25 +285,16 @@ class ExplorationMachine:
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:
-            if event.is_killed:
-                self._lose(run, event.error)
-            else:
+            if not event.is_killed:
                 self._ended_by_itself(run, event.error)
+            elif self._goes_on(run, event.error):
+                self.interrupted.append(run)
         elif event.error and not event.is_killed and self.trials.states[run.number] == TrialState.PARKED:
-            self._failed_to_leave(run, event.error)
+            # a program whose checkpoint fails goes on from an earlier one
+            self._goes_on(run, event.error, "failed as it was suspended")
         elif self._runs(run) and not self.ending and not self.placing.follows(run):
             self._has_news = True
             self.interrupted.append(run)
-
-    def _failed_to_leave(self, run: Run, error: str) -> None:
-        """A program whose checkpoint fails goes on from an earlier one, a few times."""
-        if run.losses >= self.rules.losses_max:
-            self.placing.withdraw(run)
-            self._ended_by_itself(run, error)
-            return
-        run.losses += 1
-        self._record({"do": "loss", "number": run.number, "error": error})
-        self._decide(ev.Say(f"trial {run.number} failed as it was suspended: {error}"))
 
     def _ended_by_itself(self, run: Run, error: str) -> None:
         count = int(self.trials.counts[run.number])
@@ -298,11 +306,8 @@ class ExplorationMachine:
         self._record({"do": "ended", "number": run.number, "why": int(why), "error": error})
         self.trials.settle(run.number, run.verdict)
         self._decide(ev.TellGenerator(run.number, float(self.trials.best[run.number]), True))
-        if error and self._hopeless >= 0:
-            self._hopeless += 1
-            self._first_error = self._first_error or error
-            if self._hopeless >= min(self.rules.hopeless, len(self.trials)):
-                self._finish(False, f"{self._hopeless} trials failed and none reported anything: {self._first_error}")
+        if error and (why_all := self.findings.failed(error, len(self.trials))):
+            self._finish(False, why_all)
 
     # ---- the end
 
@@ -381,14 +386,10 @@ class ExplorationMachine:
 
     @property
     def best(self) -> int | None:
-        """The trial with the best metric; None before any report."""
-        return int(self.trials.best.argmax()) if isfinite(self.trials.best_of_all) else None
+        """The trial that reached the target; without one the best that keeps the limits."""
+        return self.findings.best if self.winner is None else self.winner
 
     # ---- after a restart (`recall.py`)
-
-    def noted_report(self) -> None:
-        """Note that some trial has reported: its program can run."""
-        self._hopeless = -1
 
     def take_up(self) -> None:
         """Have trials go on that ran when the records end."""

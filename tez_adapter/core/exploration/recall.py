@@ -10,7 +10,7 @@ from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.records import reached_text
 from tez_adapter.core.exploration.runs import Run
-from yaqd.policies.explore.facts import Action, Start, Verdict, Why
+from yaqd.policies.explore.facts import Action, Start, TrialState, Verdict, Why
 
 #: records that end an exploration; one that resumes it does without
 ENDS = frozenset(("stop", "over"))
@@ -36,6 +36,8 @@ def _recall(machine: ExplorationMachine, record: Record) -> None:
             machine.no_more(number)
         case "params":
             machine.runs[number].params = record["params"]
+        case "drawn":
+            machine.runs[number].drawn = record["values"]
         case "report":
             _recall_report(machine, machine.runs[number], record)
         case "checkpoint":
@@ -56,15 +58,56 @@ def _recall(machine: ExplorationMachine, record: Record) -> None:
             machine.ending = str(record["reason"])
         case "over":
             machine.over = ev.EndExploration(bool(record["succeeded"]), str(record["text"]))
+            if machine.winner is None and record["winner"] is not None:
+                machine.winner, machine.reached_s = int(record["winner"]), float(record["now"])
+
+
+def settled(machine: ExplorationMachine, now: float) -> list[dict[str, Any]]:
+    """Return the records that end a resumed exploration at once where there is nothing left for it to do.
+
+    `now`: its own time, s. What an earlier job reported counts against the target that is asked now.
+    """
+    winner, most_s = _reached_already(machine), machine.rules.terms.max_time_s
+    if winner is not None:
+        text = reached_text(winner)
+    elif now >= most_s:
+        text = f"the time is over: {most_s:g} s; resume it with a longer --max-time"
+    elif (machine.trials.states == TrialState.ENDED).all():
+        text = "all trials have ended, so none can go on; begin a new exploration, with other --trials or --epochs"
+    else:
+        return []
+    over = {"do": "over", "succeeded": True, "text": text, "winner": winner, "now": now}
+    _recall(machine, over)
+    return [over]
+
+
+def _reached_already(machine: ExplorationMachine) -> int | None:
+    """Return the best of the trials whose reports are what is looked for; None: none is."""
+    rules = machine.rules
+    window = 1 if rules.solved is None else rules.solved.window
+    found = [
+        run.number
+        for run in machine.runs.values()
+        if any(
+            epoch not in run.broken and rules.is_reached(run.shown[max(0, epoch - window) : epoch])
+            for epoch in range(1, len(run.shown) + 1)
+        )
+    ]
+    return max(found, key=lambda number: float(machine.trials.best[number]), default=None)
 
 
 def _recall_report(machine: ExplorationMachine, run: Run, record: Record) -> None:
     now, trials = float(record["now"]), machine.trials
-    run.iteration, run.can_checkpoint = int(record["iteration"]), bool(record["can"])
-    trials.report(run.number, float(record["risen"]), float(record["took_s"]))
-    run.shown.append(float(record["value"]))
-    run.iterations.append(run.iteration)
-    machine.noted_report()
+    run.can_checkpoint = bool(record["can"])
+    event = ev.TrialReported(
+        run.number,
+        run.lap,
+        int(record["iteration"]),
+        float(record["value"]),
+        float(record["took_s"]),
+        record["metrics"],
+    )
+    machine.noted(run, event, float(record["risen"]))
     machine.policy.reported(trials, run.number, now)
     action, why, value, bound, priority = record["verdict"]
     if record["reached"]:

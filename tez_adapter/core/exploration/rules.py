@@ -1,7 +1,8 @@
 """What an exploration keeps to, beside what its policy decides."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isfinite, nan
 
 from yaqd.policies.explore.facts import Terms
 from yaqd.policies.explore.metric import Limit, Metric, Solved
@@ -33,3 +34,14 @@ class Rules:
     freezes_first: bool = False
     #: trials in a row that fail before anything was reported; then the exploration has failed
     hopeless: int = 5
+
+    def keeps_limits(self, metrics: Mapping[str, float]) -> bool:
+        """Return whether a report keeps the limits."""
+        return all(limit.holds(metrics) for limit in self.limits)
+
+    def is_reached(self, shown: Sequence[float]) -> bool:
+        """Return whether a trial whose last report keeps the limits is what is looked for. `shown`: its metrics."""
+        if self.solved is not None:
+            return self.solved.holds(shown)
+        risen, target = self.metric.risen(shown[-1]), self.terms.target
+        return target is not None and isfinite(risen) and risen >= target

@@ -30,6 +30,8 @@ class Run:
     #: None: the generator was not asked, or has not answered
     params: Params | None = None
     is_proposed: bool = False
+    #: values from outside the space that the program drew
+    drawn: Params = field(default_factory=dict)
     phase: TrialPhase = TrialPhase.NONE
     lap: int = 0
     #: the slot that it takes up; "": none
@@ -57,8 +59,23 @@ class Run:
     #: the iterations that its epochs had, and the metric after each in the user's orientation
     iterations: list[int] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
+    #: epochs, from 1, whose reports break a limit
+    broken: list[int] = field(default_factory=list)
     #: counts whatever can be seen of the trial
     version: int = 0
+
+    @property
+    def values(self) -> Params:
+        """All values that its program runs with, as far as they are known."""
+        return {**(self.params or {}), **self.drawn}
+
+    def reported(self, iteration: int, value: float, *, held: bool) -> None:
+        """Note a report. `held`: it keeps the limits."""
+        self.iteration = iteration
+        self.iterations.append(iteration)
+        self.shown.append(value)
+        if not held:
+            self.broken.append(len(self.shown))
 
     def freed(self) -> None:
         """Note that it has no process."""

@@ -16,6 +16,7 @@ import numpy as np
 from tez_adapter.exploration.joins.begun import Begun, TrialError
 from yaqd.ml.reporting import report_metrics, short
 from yaqd.ml.space import FloatRange, IntRange, OneOf
+from yaqd.ml.trial import trial as process
 
 #: the exception of Optuna by which an objective says that it heeds `should_prune`
 _PRUNED: Final = "TrialPruned"
@@ -104,7 +105,10 @@ class ObjectiveTrial:
                 self.params[name] = self._begun.params[name]
             else:
                 part = np.random.default_rng((self._begun.seed, self.number, zlib.crc32(name.encode()))).random()
-                self.params[name] = at(float(part))
+                value = self.params[name] = at(float(part))
+                process.drawn[name] = (
+                    value if value is None or isinstance(value, bool | int | float | str) else short(value)
+                )
                 print(f"yaqd.ml: {name} is not in the space: {short(self.params[name])} was drawn", file=sys.stderr)
         return self.params[name]
 

@@ -13,7 +13,7 @@ from tez_adapter.exploration.joins.style import Joined
 from tez_adapter.exploration.local.wire import Wire
 from yaqd.ml.channel import Said, made
 from yaqd.ml.reporting import set_channel, usable_cores
-from yaqd.ml.trial import begin_trial
+from yaqd.ml.trial import begin_trial, trial
 
 #: what a checkpoint may have
 CHECKPOINT_MAX: Final = (1 << 32) - 1
@@ -43,6 +43,7 @@ class LocalTrialChannel:
                 "metrics": numbers,
                 "saves": checkpoint is not None,
                 "took_s": took_s,
+                "drawn": trial.drawn,
             }
         )
         answer, _ = self._wire.receive()

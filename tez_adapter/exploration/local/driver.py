@@ -136,21 +136,22 @@ class LocalExploration:
 
     def _report(self, process: TrialProcess, message: dict[str, Any]) -> None:
         metrics, saves = message["metrics"], bool(message["saves"])
-        if self._terms.metric not in metrics:
-            known = ", ".join(sorted(metrics)) or "none"
-            self._say(f"a report has no {self._terms.metric}: it has {known}")
-            process.answer("continue")
-            return
-        event = ev.TrialReported(
-            process.number,
-            process.lap,
-            int(message["iteration"]),
-            metrics[self._terms.metric],
-            float(message["took_s"]),
-            metrics,
-            saves,
-            0 if saves else process.memory_mb(),
-        )
+        event: ev.TrialReported | ev.ReportLeftOut
+        if self._terms.metric in metrics:
+            event = ev.TrialReported(
+                process.number,
+                process.lap,
+                int(message["iteration"]),
+                metrics[self._terms.metric],
+                float(message["took_s"]),
+                metrics,
+                saves,
+                0 if saves else process.memory_mb(),
+                message["drawn"],
+            )
+        else:
+            process.left_out += 1
+            event = ev.ReportLeftOut(process.number, process.lap, tuple(metrics), process.left_out)
         outcome = self._machine.handle(event, self._now)
         self._answer(process, outcome.answer)
         for decision in outcome.decisions:

@@ -35,6 +35,8 @@ class TrialProcess:
         """Start it. `lap`: counts the processes of the trial. `log`: gets what the program prints. Raises OSError."""
         self.number, self.lap = begun.number, lap
         self._forker = forker
+        #: reports without the metric
+        self.left_out = 0
         ours, theirs = socket.socketpair()
         with theirs:
             try:

@@ -27,7 +27,7 @@ def _trial(machine: ExplorationMachine, run: Run, *, is_over: bool) -> TrialView
     verdict = run.verdict
     return TrialView(
         run.number,
-        run.params or {},
+        run.values,
         TrialState.PARKED if is_over and state is TrialState.RUNNING else state,
         tuple(run.shown),
         float(machine.trials.spent_s[run.number]),
@@ -38,4 +38,5 @@ def _trial(machine: ExplorationMachine, run: Run, *, is_over: bool) -> TrialView
         run.phase is TrialPhase.FROZEN,
         run.lap,
         run.error,
+        tuple(run.broken),
     )

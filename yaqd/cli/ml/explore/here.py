@@ -81,7 +81,7 @@ def _progress(given: Asked, said_at: list[float], run: Run) -> None:
         return
     said_at[0] = time.monotonic()
     value = f"{given.terms.metric} {run.shown[-1]:.6g}"
-    click.echo(f"trial {run.number}  epoch {len(run.shown)}  {value}  {params_text(run.params or {})}", err=True)
+    click.echo(f"trial {run.number}  epoch {len(run.shown)}  {value}  {params_text(run.values)}", err=True)
 
 
 def _silent(run: Run) -> None:

@@ -1,0 +1,58 @@
+"""What reports and failures show of an exploration as a whole: its best trial, what is odd, whether anything works."""
+
+from math import inf, isfinite
+
+from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.records import absent_text, limit_text, odd_text
+from tez_adapter.core.exploration.rules import Rules
+
+
+class Findings:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        #: the trial with the best metric that keeps the limits; None before there is one
+        self.best: int | None = None
+        self._best_risen = -inf
+        #: some trial has reported the metric
+        self.has_reported = False
+        #: trials in a row that failed before that, and the first one's error
+        self._failed = 0
+        self._first_error = ""
+        self._said: set[str] = set()
+
+    def heard(self, number: int, risen: float, *, held: bool) -> None:
+        """Note a report. `risen`: the metric as policies see it. `held`: it keeps the limits."""
+        self.has_reported = True
+        if held and isfinite(risen) and risen > self._best_risen:
+            self.best, self._best_risen = number, risen
+
+    def odd(self, event: ev.TrialReported, risen: float) -> list[str]:
+        """Return what is to be said of a report, each thing once: a metric that is no number, a limit's that is
+        missing."""
+        lines = []
+        if not isfinite(event.value):
+            lines += self._once("odd", odd_text(event, risen, self._rules.metric_name))
+        for limit in self._rules.limits:
+            if limit.name not in event.metrics:
+                lines += self._once(limit.name, limit_text(limit.name, list(event.metrics)))
+        return lines
+
+    def absent(self, event: ev.ReportLeftOut) -> list[str]:
+        """Return what is to be said of a report without the metric, once."""
+        return self._once("absent", absent_text(event, self._rules.metric_name))
+
+    def failed(self, error: str, trials: int) -> str:
+        """Note that a trial failed; return why the exploration has, "" where it goes on. `trials`: of all."""
+        if self.has_reported:
+            return ""
+        self._failed += 1
+        self._first_error = self._first_error or error
+        if self._failed < min(self._rules.hopeless, trials):
+            return ""
+        return f"{self._failed} trials failed and none reported anything: {self._first_error}"
+
+    def _once(self, about: str, line: str) -> list[str]:
+        if about in self._said:
+            return []
+        self._said.add(about)
+        return [line]
