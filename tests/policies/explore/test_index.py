@@ -105,3 +105,29 @@ def test_where_no_target_is_said_all_are_looked_at_again_when_the_best_rises() -
     run_epochs(policy, trials, 1 if trials.states[1] == TrialState.RUNNING else 2, [0.4] * 3)
     assert asked[-1][1] > before
     assert max(many for many, _ in asked) >= 2
+
+
+def test_trials_without_a_chance_do_not_take_turns() -> None:
+    policy, trials = Index(terms(), GivenForesight({}), first=3), Trials(3, 10)
+    for number, metric in ((0, 0.1), (1, 0.3), (2, 0.2)):
+        last = run_epochs(policy, trials, number, [metric] * 3)[-1]
+        if number < 2:
+            assert last.action == PARK, "fresh ones are worth more"
+    # the last one goes on to its end, though others have fewer epochs or a better metric
+    assert trials.states[2] == TrialState.RUNNING and last.why == Why.ROOM
+    assert actions(run_epochs(policy, trials, 2, [0.2] * 7)) == [ON] * 6 + [Action.TERMINATE]
+    assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [1, 0], "the better one first"
+
+
+def test_a_trial_stays_unless_another_is_clearly_better() -> None:
+    policy, trials = Index(terms(), GivenForesight({0: 0.50, 1: 0.52}), first=3), Trials(2, 10)
+    run_epochs(policy, trials, 1, [0.5] * 3)
+    trials.states[1] = TrialState.PARKED
+    assert run_epochs(policy, trials, 0, [0.5] * 4)[-1].action == ON
+    policy.foresight.chances[1] = 0.9  # type: ignore[attr-defined]
+    policy.foresee(trials, np.array([1]))
+    trials.start(1)
+    trials.report(1, 0.5, 1.0)
+    policy.iterated(trials, 1, 0.0)
+    trials.states[1] = TrialState.PARKED
+    assert run_epochs(policy, trials, 0, [0.5])[-1].action == PARK

@@ -5,6 +5,7 @@
   brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
 - Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
   better waits.
+- Trials without any chance do not take slots from each other; the one with the best metric goes first.
 - A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill
   threshold waits behind all others.
 """
@@ -26,8 +27,10 @@ PRIOR_TRIALS: Final = 20.0
 PRIOR_HITS: Final = 0.5
 #: of trials that have learnt nothing: their index counts this part, so that they come after all that learn
 _DULL: Final = 1e-6
-#: of trials without any chance the one with the fewest epochs goes first
-_HOPELESS: Final = 1e-15
+#: an index up to this is of a trial without any chance
+HOPELESS: Final = 1e-15
+#: part by which another must be worth more to take a slot: a process ends for it and one begins
+STAY: Final = 0.1
 
 
 def indices(reached: Floats, counts: Ints, epoch_s: Floats) -> tuple[Floats, Floats]:
@@ -56,6 +59,11 @@ def reservation(chances: Floats, costs_s: Floats, looks: float, look_s: float) -
     return float(rates.max(initial=0.0))
 
 
+def _hopeless(best: Floats | float) -> Floats:
+    """Return what trials without any chance are worth: the one with the best metric goes first."""
+    return np.asarray(HOPELESS * (0.5 + np.arctan(best) / np.pi))
+
+
 class Index(Default):
     """Give slots by the index."""
 
@@ -66,7 +74,7 @@ class Index(Default):
         first: int | None = None,
         prior_trials: float = PRIOR_TRIALS,
         prior_hits: float = PRIOR_HITS,
-        stay: float = 0.0,
+        stay: float = STAY,
     ) -> None:
         """`first`: epochs of the first look; None: a twentieth of all, at least three.
 
@@ -123,15 +131,16 @@ class Index(Default):
         fresh = trials.has_fresh
         if self._looked[number] < count:
             if fresh and not self._learns(trials, number):
-                self._note_dull(number, count)
+                self._note_dull(trials, number)
             else:
                 self._look(trials, np.array([number], dtype=np.int64))
         if not fresh:
             self._look_at_parked(trials)
         own, other = float(self._index[number]), self._best_other(trials, fresh)
         kill = self.terms.kill
-        if own >= other * (1.0 - self._stay):
-            return Verdict(Action.CONTINUE, Why.WORTH_MOST, own, other, float(self._chance[number]))
+        if own >= other * (1.0 - self._stay) or other <= HOPELESS:
+            why = Why.WORTH_MOST if max(own, other) > HOPELESS else Why.ROOM
+            return Verdict(Action.CONTINUE, why, own, other, float(self._chance[number]))
         if kill is not None and trials.best[number] < kill:
             return Verdict(Action.PARK, Why.NOT_LEARNING, float(trials.best[number]), kill)
         return Verdict(Action.PARK, Why.WORTH_LESS, own, other, float(self._chance[number]))
@@ -193,13 +202,13 @@ class Index(Default):
             self._many += len(first)
             self._fresh = None
 
-    def _note_dull(self, number: int, count: int) -> None:
+    def _note_dull(self, trials: Trials, number: int) -> None:
         """Put a trial that has learnt nothing behind all others, without a prediction."""
         self._judge(np.array([number]), np.zeros(1), np.zeros(1))
-        self._index[number] = _HOPELESS / (1 + count)
+        self._index[number] = float(_hopeless(trials.best[number]))
         self._chance[number] = 0.0
         # so that it is predicted once nothing else waits
-        self._looked[number] = count - 1
+        self._looked[number] = trials.counts[number] - 1
 
     def _look(self, trials: Trials, numbers: Ints) -> None:
         """Predict trials and note what each is worth."""
@@ -212,7 +221,7 @@ class Index(Default):
             dull = trials.best[numbers] < self.terms.kill
             index, chance = np.where(dull, index * _DULL, index), np.where(dull, 0.0, chance)
         self._judge(numbers, chance, chance / np.maximum(index, 1e-300))
-        self._index[numbers] = index + _HOPELESS / (1 + counts)
+        self._index[numbers] = index + _hopeless(trials.best[numbers])
         self._chance[numbers] = reached[:, -1]
         self._looked[numbers] = counts
 

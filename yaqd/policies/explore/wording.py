@@ -7,6 +7,9 @@ from typing import Final
 from yaqd.policies.explore.facts import Why
 from yaqd.policies.explore.metric import Metric
 
+#: targets per hour below which hours per target are said, and below which there is nothing to say
+_FEW: Final = 0.01
+_NOTHING: Final = 1e-6
 #: (value, bound, metric) -> a line of words, each number with what it is
 _Worded = Callable[[float, float, Metric], str]
 
@@ -25,11 +28,13 @@ def _shown(value: float, metric: Metric) -> str:
 
 
 def _rate(value: float) -> str:
-    """Say targets per second of slot time as targets per hour."""
+    """Say targets per second of slot time as targets per hour, or as hours that one takes."""
     if not math.isfinite(value):
         return "-"
     an_hour = 3600 * value
-    return f"{an_hour:,.0f}/h" if an_hour >= 100 else f"{an_hour:.3g}/h"
+    if an_hour >= _FEW:
+        return f"{an_hour:,.0f}/h" if an_hour >= 100 else f"{an_hour:.3g}/h"
+    return f"1 in {1 / an_hour:,.0f} h" if an_hour >= _NOTHING else "next to nothing"
 
 
 def _whole(value: float) -> str:
