@@ -207,7 +207,10 @@ def test_what_fails_is_one_line_with_a_traceback(tmp_path: Path, heard: Heard) -
 
 def test_a_command_gets_values_as_arguments() -> None:
     params = {"rate": 0.1, "fast": True, "act": "relu"}
-    assert command_line(("a.sh", "--rate={rate}", "{x}"), params) == ["a.sh", "--rate=0.1", "{x}"]
+    assert command_line(("a.sh", "--rate={rate}", "{{x}}", "{"), params) == ["a.sh", "--rate=0.1", "{x}", "{"]
+    assert command_line(("a.sh", "{{rate}}"), params)[:3] == ["a.sh", "{rate}", "--rate"]
+    with pytest.raises(ValueError, match="the space has rate, fast, act"):
+        command_line(("a.sh", "{rat}"), params)
     assert command_line(("a.sh", "run"), params) == [
         *("a.sh", "run", "--rate", "0.1", "--fast", "true", "--act", "relu"),
     ]

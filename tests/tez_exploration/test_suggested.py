@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.tez_exploration import exploration_programs as programs
+from tez_adapter.exploration.joins.begun import Begun
+from tez_adapter.exploration.joins.objective import ObjectiveTrial
 from tez_adapter.exploration.joins.style import style_of
 from tez_adapter.exploration.joins.suggested import suggested_space
 from yaqd.mapreduce.errors import JobError
@@ -63,7 +65,7 @@ def test_a_space_is_what_is_suggested(tmp_path: Path, capsys: pytest.CaptureFixt
         ("N = 1\nN = 2\ndef objective(trial):\n    trial.suggest_int('n', 0, N)\n", ":4: trial.suggest_int"),
         ("def objective(trial):\n    trial.suggest_int('n', 1)\n", ":2: trial.suggest_int('n', 1) has"),
         ("def objective(trial):\n    trial.suggest_int(f'n{i}', 1, 2)\n", "only the program knows"),
-        ("def objective(trial):\n    trial.suggest_categorical('n', [None, 1])\n", "only the program knows"),
+        ("def objective(trial):\n    trial.suggest_categorical('n', [b'x', 1])\n", "only the program knows"),
         (
             "def objective(trial):\n    trial.suggest_int('n', 1, 2)\n    trial.suggest_int('n', 1, 3)\n",
             ":3: n is suggested from two ranges",
@@ -74,3 +76,10 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path, text: str, sa
     with pytest.raises(JobError) as failed:
         space(tmp_path, text)
     assert said in str(failed.value) and "--space" in str(failed.value)
+
+
+def test_none_among_choices_is_a_text_of_the_space(tmp_path: Path) -> None:
+    made = space(tmp_path, "def objective(trial):\n    trial.suggest_categorical('opt', ['sgd', 'adam', None])\n")
+    assert made.dimensions == {"opt": OneOf(("sgd", "adam", "None"))}
+    trial = ObjectiveTrial(Begun(0, {"opt": "None"}, "accuracy"))
+    assert trial.suggest_categorical("opt", ["sgd", "adam", None]) is None

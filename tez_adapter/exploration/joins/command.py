@@ -15,6 +15,8 @@ from tez_adapter.exploration.joins.begun import Begun, TrialError
 from yaqd.ml.reporting import report_metrics
 
 _NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)"
+#: a brace that is written twice, or a name in braces
+_PLACE: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _VALUE: Final = "value"
 _ITERATION: Final = "iteration"
 #: a line is looked at up to here; a progress bar without line ends is cut
@@ -45,17 +47,24 @@ def pattern_for(metric: str, pattern: str) -> re.Pattern[str]:
 
 
 def command_line(words: Sequence[str], params: Mapping[str, Any]) -> list[str]:
-    """Return a program's arguments: values in the place of `{name}`, or all of them behind as `--name value`."""
+    """Return a program's arguments: values in the place of `{name}`, or all of them behind as `--name value`.
+
+    `{{` and `}}` stand for braces. Raises ValueError for a name that there is not.
+    """
     shown = {name: _shown(value) for name, value in params.items()}
-    filled = []
-    is_named = False
-    for word in words:
-        for name, value in shown.items():
-            if f"{{{name}}}" in word:
-                is_named = True
-                word = word.replace(f"{{{name}}}", value)
-        filled.append(word)
-    return filled if is_named else [*filled, *(part for name, value in shown.items() for part in (f"--{name}", value))]
+    named: set[str] = set()
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0][0]
+        if found[1] not in shown:
+            known = ", ".join(shown)
+            raise ValueError(f"{found[0]} in the command: the space has {known} (a brace itself is {{{{ or }}}})")
+        named.add(found[1])
+        return shown[found[1]]
+
+    filled = [_PLACE.sub(value_of, word) for word in words]
+    return filled if named else [*filled, *(part for name, value in shown.items() for part in (f"--{name}", value))]
 
 
 def _shown(value: Any) -> str:

@@ -21,6 +21,8 @@ from yaqd.ml.trial import trial as process
 #: the exception of Optuna by which an objective says that it heeds `should_prune`
 _PRUNED: Final = "TrialPruned"
 _ROUNDING: Final = 1e-9
+#: what None among choices is in a space, where TOML has no word for it
+NOTHING: Final = "None"
 
 
 class ObjectiveTrial:
@@ -61,6 +63,8 @@ class ObjectiveTrial:
         known = list(choices)
         value = self._suggested(name, OneOf(tuple(known)).at)
         at = OneOf(tuple(known)).index(value)
+        if at is None and value == NOTHING and None in known:
+            at = known.index(None)
         if at is None:
             raise TrialError(f"{name} = {value!r} in the space, and the objective takes one of {short(known)}")
         return known[at]

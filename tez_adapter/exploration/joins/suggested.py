@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from tez_adapter.exploration.joins.objective import NOTHING
 from tez_adapter.exploration.joins.style import Joined
 from yaqd.mapreduce.errors import JobError
 
@@ -131,6 +132,6 @@ def _toml(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    if isinstance(value, str):
-        return json.dumps(value)
+    if isinstance(value, str) or value is None:
+        return json.dumps(NOTHING if value is None else value)
     raise ValueError
