@@ -204,21 +204,22 @@ async def test_a_checkpoint_lives_through_any_number_of_resumes(made: Callable[.
 
 
 async def test_a_target_that_was_reached_before_ends_a_resumed_job_at_once(made: Callable[..., World]) -> None:
-    first = made(replace(TERMS, limits=(("memory", "<=", 5.0),)))
+    terms = replace(TERMS, limits=(("memory", "<=", 5.0),))
+    first = made(terms)
     slots = [first.container(0), first.container(1)]
     trials = [await first.next_trial(slot) for slot in slots]
     for slot, trial, value, memory in zip(slots, trials, (0.4, 0.3), (9.0, 1.0), strict=True):
         await first.begin(slot, trial)
         await first.report(slot, trial, 1, value, metrics=[pb.NamedNumber(name="memory", value=memory)])
-    more = made(replace(first.spec.exploration, resumes="job_1_0001", target=0.35), 2)
+    more = made(replace(terms, resumes="job_1_0001", target=0.35), 2)
     assert not (await after_load(more)).is_over, "what breaks a limit has reached nothing"
-    again = made(replace(first.spec.exploration, resumes="job_1_0001", target=0.25), 3)
+    again = made(replace(terms, resumes="job_1_0001", target=0.25), 3)
     status = await after_load(again)
     assert again.finish is not None and again.finish.diagnostics == "trial 1 reached the target"
     assert (status.is_over, status.winner) == (True, 1)
     _, standing = past_of(read_records(again.conf, again.folder))
     assert (standing.winner, standing.ending) == (1, "trial 1 reached the target")
-    restarted = made(again.spec.exploration, 3)
+    restarted = made(replace(terms, resumes="job_1_0001", target=0.25), 3)
     assert (await after_load(restarted)).winner == 1
 
 

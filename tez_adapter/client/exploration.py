@@ -146,10 +146,9 @@ class ExplorationWatch:
         Raises RmUnavailable.
         """
         report = self.report = report or self._job.report()
-        if report.state.is_final:
+        # one that is just ending answers no more, and has written all
+        if report.state.is_final or (not self._ask(report) and not self._trials):
             self._read(report)
-        else:
-            self._ask(report)
         terms = self._terms(report)
         if terms is None:
             return None
@@ -162,16 +161,17 @@ class ExplorationWatch:
             notices=self._notices,
         )
 
-    def _ask(self, report: ApplicationReport) -> None:
+    def _ask(self, report: ApplicationReport) -> bool:
+        """Ask the job manager; return whether there is one. It may not let others look."""
         try:
             status = self._job.ask(
                 JobClientProtocol.getExplorationStatus, pb.ExplorationStatusRequest(version=self._version), report
             )
             more = None if status is None else self._job.status(report)
         except RemoteException:
-            return  # somebody else's, who does not let others look
+            return True
         if status is None:
-            return
+            return False
         self._version = status.version
         for message in status.trials:
             self._trials[message.number] = trial_of(message)
@@ -185,17 +185,19 @@ class ExplorationWatch:
         self._notices = () if more is None else more.notices
         if self._spec is None and status.terms:
             self._spec = JobSpec("", "", "", JobKind.EXPLORATION, {}, "", exploration=terms_of_json(status.terms))
+        return True
 
     def _read(self, report: ApplicationReport) -> None:
-        """Of a job that has ended; it does not change any more."""
+        """Read what a job has left; that of one that has ended does not change any more."""
         if self._is_read:
             return
-        self._is_read = True
+        self._is_read = report.state.is_final
         try:
             records = read_records(self._conf, folder_of(self._conf, report.user, report.id))
-            trials, self._standing = past_of(records)
+            trials, standing = past_of(records)
         except (StorageError, ValueError, KeyError, TypeError):
             return  # it left none
+        self._standing = replace(standing, is_over=report.state.is_final)
         self._trials = {trial.number: trial for trial in trials}
 
     def _terms(self, report: ApplicationReport) -> Exploration | None:

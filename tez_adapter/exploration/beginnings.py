@@ -4,7 +4,7 @@ Blocking: predictions of all that was reported are made again.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite, nan
 from typing import Any, Final
@@ -16,10 +16,11 @@ from tez_adapter.core.exploration.recall import ENDS, recall, settled
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.exploration.generators.generator import Generator, GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
+from tez_adapter.exploration.joins.command import command_line
 from tez_adapter.exploration.log import ExplorationLog, OtherVersion
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.store import LOG_FOLDER, TRIALS_FOLDER, TrialCheckpoints
-from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms
+from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms, refuse_contradictions
 from tez_adapter.jobspec import Exploration, JobSpec
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
@@ -95,16 +96,21 @@ def check_terms(terms: Exploration) -> None:
             raise ValueError(f"{name} {value}: give a finite number")
     if not terms.metric:
         raise ValueError("no metric: name the one that reports have")
-    metric_of(terms)
     for limit in terms.limits:
         Limit(*limit)
     make_policy(terms)
+    refuse_contradictions(terms)
     try:
         space = Space.parse(terms.space, "the space") if terms.space else None
+        names: Mapping[str, Any] = {} if space is None else space.dimensions
         if terms.generator not in ADAPTIVE:
-            _generator(terms, space, lambda line: None).close()
+            generator = _generator(terms, space, lambda line: None)
+            names = names or generator.propose(0) or {}
+            generator.close()
         elif space is None:
             raise ValueError(f"generator {terms.generator} draws from a space: give one")
+        if terms.style == "command":
+            command_line(terms.arguments, names)
     except (JobError, GeneratorError) as error:
         raise ValueError(str(error)) from None
 

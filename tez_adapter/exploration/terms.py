@@ -38,3 +38,34 @@ def policy_terms(terms: Exploration) -> Terms:
 def make_policy(terms: Exploration) -> ExplorePolicy:
     """Return the policy with its predictor. Raises UnknownPolicy, ValueError."""
     return EXPLORE[terms.policy](policy_terms(terms), Predicted(reach_of(terms.level)))
+
+
+def refuse_contradictions(terms: Exploration) -> None:
+    """Raises ValueError, with a line for the user, for terms that contradict each other."""
+    metric = metric_of(terms)
+    if terms.solved and terms.target is not None:
+        raise ValueError("--solved and --target: leave one of them out; --solved has a number of its own")
+    low = -math.inf if terms.lower is None else terms.lower
+    high = math.inf if terms.upper is None else terms.upper
+    for option, number in (("--target", terms.target), ("--kill", terms.kill)):
+        if number is not None and not low <= number <= high:
+            raise ValueError(f"{option} {number:g} is not between --lower and --upper")
+    if terms.target is not None and terms.kill is not None and not metric.is_better(terms.target, terms.kill):
+        raise ValueError(f"--kill {terms.kill:g} is no worse than --target {terms.target:g}: every trial would be poor")
+    _check_scale(terms)
+
+
+def _check_scale(terms: Exploration) -> None:
+    """Raises ValueError for a metric that a predicting policy knows no scale of."""
+    if terms.policy not in PREDICTING or terms.level or (terms.lower is not None and terms.upper is not None):
+        return
+    solved = Solved.parse(terms.solved).bound if terms.solved else None
+    known = {"--target": terms.target, "--kill": terms.kill, "--solved": solved}
+    odd = [f"{name} {number:g}" for name, number in known.items() if number is not None and not 0 <= number <= 1]
+    if terms.mode == "min":
+        odd.append("--mode min")
+    if odd:
+        raise ValueError(
+            f"{odd[0]}: policy {terms.policy} predicts metrics from 0 to 1 that rise: say with --lower and --upper "
+            f"between which numbers {terms.metric} lies (beyond them it counts as the bound)"
+        )

@@ -1,26 +1,25 @@
 """From the options of `yaq ml explore` to the terms of an exploration; what makes no sense is refused in a line."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tez_adapter.exploration.beginnings import TRIALS_MAX
+from tez_adapter.exploration.beginnings import TRIALS_MAX, check_terms
 from tez_adapter.exploration.generators.adaptive import check_installed
 from tez_adapter.exploration.generators.generator import GeneratorError
 from tez_adapter.exploration.generators.make import ADAPTIVE, make_generator
 from tez_adapter.exploration.joins.command import pattern_for
 from tez_adapter.exploration.joins.style import Joined, style_of
 from tez_adapter.exploration.joins.suggested import suggested_space
-from tez_adapter.exploration.terms import PREDICTING, make_policy, metric_of
+from tez_adapter.exploration.terms import make_policy, refuse_contradictions
 from tez_adapter.jobspec import Exploration
 from yaqd.cli.exits import CommandError
 from yaqd.config.values import parse_duration_ms
 from yaqd.ml.space import Space
 from yaqd.policies.curves.outlook import EPOCHS_MAX
-from yaqd.policies.explore.metric import Limit, Solved
+from yaqd.policies.explore.metric import Limit
 from yaqd.policies.registry import UnknownPolicy
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -93,9 +92,7 @@ def _check(terms: Exploration) -> None:
     if terms.trials > TRIALS_MAX:
         raise CommandError(f"--trials {terms.trials}: at most {TRIALS_MAX}")
     try:
-        metric = metric_of(terms)
-        if terms.solved:
-            Solved.parse(terms.solved)
+        refuse_contradictions(terms)
         if terms.style == "command":
             pattern_for(terms.metric, terms.pattern)
         make_policy(terms)
@@ -103,34 +100,6 @@ def _check(terms: Exploration) -> None:
         raise CommandError(f"--policy: {error}") from None
     except ValueError as error:
         raise CommandError(str(error)) from None
-    if terms.solved and terms.target is not None:
-        raise CommandError("--solved and --target: leave one of them out; --solved has a number of its own")
-    for option, number in (("--target", terms.target), ("--kill", terms.kill)):
-        if number is not None and not _is_within(terms, number):
-            raise CommandError(f"{option} {number:g} is not between --lower and --upper")
-    if terms.target is not None and terms.kill is not None and not metric.is_better(terms.target, terms.kill):
-        raise CommandError(
-            f"--kill {terms.kill:g} is no worse than --target {terms.target:g}: every trial would be poor"
-        )
-    _check_scale(terms)
-
-
-def _is_within(terms: Exploration, number: float) -> bool:
-    low = -math.inf if terms.lower is None else terms.lower
-    return low <= number <= (math.inf if terms.upper is None else terms.upper)
-
-
-def _check_scale(terms: Exploration) -> None:
-    """Refuse a metric that a predicting policy knows no scale of."""
-    if terms.policy not in PREDICTING or terms.level or (terms.lower is not None and terms.upper is not None):
-        return
-    solved = Solved.parse(terms.solved).bound if terms.solved else None
-    known = [number for number in (terms.target, terms.kill, solved) if number is not None]
-    if terms.mode == "min" or any(not 0.0 <= number <= 1.0 for number in known):
-        raise CommandError(
-            f"policy {terms.policy} predicts metrics from 0 to 1 that rise: say with --lower and --upper between which "
-            f"numbers {terms.metric} lies (beyond them it counts as the bound)"
-        )
 
 
 def _check_generator(found: Asked, configurations: Path | None) -> None:
@@ -155,7 +124,8 @@ def _check_generator(found: Asked, configurations: Path | None) -> None:
                 configurations=terms.configurations,
                 where=str(configurations),
             )
-    except GeneratorError as error:
+        check_terms(terms)
+    except (GeneratorError, ValueError) as error:
         raise CommandError(str(error)) from None
 
 
