@@ -10,7 +10,7 @@ import pytest
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from yaqd.cli.exits import CommandError
 from yaqd.cli.ml.explore import table
-from yaqd.cli.ml.explore.export import write_lines, write_optuna, write_tensorboard
+from yaqd.cli.ml.explore.export import make_room, write_lines, write_optuna, write_tensorboard
 from yaqd.cli.ml.explore.plot import draw_exploration
 from yaqd.cli.ml.explore.watch import band, page
 from yaqd.policies.explore.facts import TrialState, Why
@@ -74,11 +74,11 @@ def test_json_has_no_number_that_json_has_not() -> None:
 
 def test_a_table_says_it_all(capsys: pytest.CaptureFixture[str]) -> None:
     made = view()
-    table.print_rows(made, table.rows(made), 3)
+    table.print_rows(made, table.rows(made), 3, "--all shows them")
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split()[:4] == ["0", "RUNNING*", "0", "9"]
     assert lines[-1] == "... and 2 more: --all shows them"
-    table.print_rows(made, table.rows(made), None)
+    table.print_rows(made, table.rows(made), None, "")
     assert "FAILED" in capsys.readouterr().out
 
 
@@ -117,3 +117,64 @@ def test_files_for_other_tools(tmp_path: Path) -> None:
     assert study.trials[0].params == {"rate": 0.1, "act": "relu"}
     assert study.trials[0].intermediate_values[8] == pytest.approx(curve(0.9, 9)[-1])
     assert study.direction.name == "MAXIMIZE"
+
+
+def test_the_best_is_the_winner_or_keeps_the_limits() -> None:
+    made = view(limits=("memory <= 5",))
+    trials = (replace(made.trials[0], broken=tuple(range(1, 10))), *made.trials[1:])
+    kept = replace(made, trials=trials)
+    assert (table.summary(kept)["best_trial"], table.summary(kept)["limits"]) == (1, ["memory <= 5"])
+    assert table.headline(kept).startswith("accuracy: best 0.268928 (trial 1), target 0.85; 5 begun, 16 epochs")
+    won = replace(kept, winner=2, is_over=True)
+    assert table.summary(won)["best_trial"] == 2 and "trial 2:" in page(won)
+    assert table.everything(kept)["trials"][0]["breaks_limit"] == list(range(1, 10))
+    none = replace(kept, trials=trials[:1])
+    assert table.best_fields(none) == {"best": "no report keeps memory <= 5"}
+    assert table.best_fields(view(trials=())) == {}
+
+
+def test_tables_and_json_have_the_same_words_for_states() -> None:
+    made = view(winner=0, is_over=True)
+    rows = table.rows(made)
+    states = {row.trial.number: table.as_json(made, row)["state"] for row in rows}
+    assert states == {0: "REACHED", 1: "WAITING", 2: "ENDED", 3: "FAILED", 4: "RUNNING"}
+    assert [table.state_text(made, row).rstrip("*") for row in rows] == [states[row.trial.number] for row in rows]
+
+
+def test_among_trials_without_a_chance_the_best_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    trials = tuple(
+        TrialView(number, {"rate": 0.1}, TrialState.PARKED, (0.1, 0.1 + 0.01 * number) * 5, 9.0, begun=1)
+        for number in range(3)
+    )
+    made = view(trials=trials, target=1.0, epochs=11)
+    rows = table.rows(made)
+    assert [row.chance for row in rows] == [0.0] * 3
+    assert [row.trial.number for row in rows] == [2, 1, 0]
+    table.print_rows(made, rows, None, "")
+    assert capsys.readouterr().out.splitlines()[1].split()[5:7] == ["0.000", "-"]
+
+
+def test_what_an_export_left_is_refused_or_replaced(tmp_path: Path) -> None:
+    lines, runs = tmp_path / "a.jsonl", tmp_path / "runs"
+    for path in (lines, runs):
+        make_room(path, overwrite=False)
+    write_lines(view(), lines)
+    write_tensorboard(view(), runs)
+    (runs / "mine").touch()
+    for path in (lines, runs):
+        with pytest.raises(CommandError, match="there already; --overwrite writes over it"):
+            make_room(path, overwrite=False)
+    for path in (lines, runs):
+        make_room(path, overwrite=True)
+    assert not lines.exists() and [path.name for path in runs.iterdir()] == ["mine"]
+
+
+def test_a_study_has_the_spaces_own_ranges(tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    space = 'rate = { type = "float", low = 1e-3, high = 1.0, log = true }\nact = ["relu", "tanh", "selu"]\n'
+    write_optuna(view(space=space), tmp_path / "s.db")
+    study = optuna.load_study(study_name="digits", storage=f"sqlite:///{tmp_path / 's.db'}")
+    assert study.trials[0].distributions == {
+        "rate": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True),
+        "act": optuna.distributions.CategoricalDistribution(["relu", "tanh", "selu"]),
+    }

@@ -19,6 +19,8 @@ def script(tmp_path: Path) -> Path:
     path = tmp_path / "train.py"
     path.write_text(programs.SCRIPT)
     (tmp_path / "space.toml").write_text(programs.SPACE)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used/trial-0.log").touch()
     (tmp_path / "file.jsonl").write_text('{"rate": 0.9}\n{"rate": 0.3}\n{"rate": 0.1}\n')
     return path
 
@@ -39,6 +41,7 @@ def space(script: Path) -> tuple[str, Path]:
         ((), "--space FILE: say which hyperparameters there are"),
         (("SPACE", "--policy", "best"), "--policy: explore policy 'best': there is none; known: index, pop"),
         (("SPACE", "--epochs", 2000), "--epochs 2000: at most 1000"),
+        (("SPACE", "--target", 200), "--target 200: policy index predicts metrics from 0 to 1"),
         (("SPACE", "--target", 200), "say with --lower and --upper between which numbers accuracy lies"),
         (("SPACE", "--mode", "min", "--target", 0.1), "say with --lower and --upper"),
         (("SPACE", "--lower", 1, "--upper", 0), "give finite numbers, the lower one first"),
@@ -58,6 +61,9 @@ def space(script: Path) -> tuple[str, Path]:
         (("SPACE", "--pattern", "a(b)"), "--pattern finds the metric in the output of a --command"),
         (("SPACE", "--command", "--pattern", "("), "pattern '('"),
         (("SPACE", "--command", "--style", "train"), "--command and --style train"),
+        (("SPACE", "--command", "--", "--rate", "{rat}"), "{rat} in the command: the space has rate, layers, act"),
+        (("SPACE", "--logs", "FOLDER/used"), "trial-0.log of an earlier exploration is there"),
+        (("SPACE", "--export", "FOLDER/file.jsonl"), "it is there already"),
         (("SPACE", "--style", "objective"), "has no function objective(trial)"),
         (("--space", "FOLDER/none.toml"), "No such file"),
         (("SPACE", "--generator", "file", "--configurations", "FOLDER/file.jsonl"), "file.jsonl:1: no layers"),

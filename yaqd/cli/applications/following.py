@@ -32,9 +32,12 @@ def follow(
     is_new: bool = True,
     logs: Callable[[], list[dict[str, object]]] | None = None,
     reached: Callable[[], Mapping[str, object]] = dict,
+    stands: Callable[[], str] | None = None,
+    ends_with: str = "yaq app kill",
 ) -> int:
     """Shows the submitted job to its end (unless not `wait`) and returns the exit code. `logs` go into the JSON.
-    `reached`: what a job that succeeded has come to, for standard output or the JSON.
+    `reached`: what a job that succeeded has come to, for standard output or the JSON. `stands`: how far it is, in a
+    line; without it the tasks that are done say so. `ends_with`: the command that ends it.
 
     `is_quiet`: of a job that succeeds nothing but trouble on the way is said. `is_new`: this command submitted it.
     """
@@ -47,9 +50,9 @@ def follow(
     if is_new and not as_json and not is_quiet:
         click.echo(f"{application_id} submitted", err=True)
     try:
-        result = wait_with_progress(job, is_quiet=as_json or is_quiet)
+        result = wait_with_progress(job, is_quiet=as_json or is_quiet, stands=stands)
     except KeyboardInterrupt as end:
-        say_last(f"{application_id} goes on; end it with: yaq app kill {application_id}")
+        say_last(f"{application_id} goes on; end it with: {ends_with} {application_id}")
         return exit_code_of(end)
     if as_json:
         come_to = reached() if result.succeeded else {}
@@ -78,14 +81,16 @@ def _say_cut_priority(job: "SubmittedJob") -> None:
         click.echo(priority_text(job.application_id, given, asked), err=True)
 
 
-def wait_with_progress(job: "SubmittedJob", *, is_quiet: bool = False) -> "JobResult":
-    """Blocks until the job has ended."""
+def wait_with_progress(
+    job: "SubmittedJob", *, is_quiet: bool = False, stands: Callable[[], str] | None = None
+) -> "JobResult":
+    """Blocks until the job has ended. `stands`: as of `follow`."""
     if is_quiet:
         only_trouble = line_printer(_to_stderr, explain=_why(job), progress=False)
         return job.wait(only_trouble, progress_every_s=_QUIET_S, on_silence=_to_stderr)
     if sys.stderr.isatty():
-        return _wait_with_bars(job)
-    return job.wait(line_printer(_to_stderr, explain=_why(job)), on_silence=_to_stderr)
+        return _wait_with_bars(job, stands)
+    return job.wait(line_printer(_to_stderr, explain=_why(job), stands=stands), on_silence=_to_stderr)
 
 
 def _why(job: "SubmittedJob") -> Callable[[], str | None]:
@@ -102,9 +107,11 @@ def line_printer(
     patience_s: float = PATIENCE_S,
     explain: Callable[[], str | None] = lambda: None,
     progress: bool = True,
+    stands: Callable[[], str] | None = None,
 ) -> "Callable[[JobStatus], None]":
     """Writes a line when an attempt was lost, or the job waits for something else. Unless not `progress`, it also
-    writes one when the state changes, a vertex has done a tenth more, or something happened on the cluster."""
+    writes one when the state changes, a vertex has done a tenth more, or something happened on the cluster. `stands`:
+    instead of the vertices, a line that is written when it is another."""
     last: tuple[Any, ...] = ()
     waiting = WaitingReason(patience_s=patience_s, explain=explain)
     notices = UnseenNotices()
@@ -117,6 +124,12 @@ def line_printer(
         if (reason := waiting.of(status)) is not None:
             write(f"waiting: {reason}")
         if not progress:
+            return
+        if stands is not None:
+            line = stands() if status.vertices else ""
+            if line and (line,) != last:
+                last = (line,)
+                write(line)
             return
         steps = tuple(int(vertex.progress / _STEP) for vertex in status.vertices)
         if (status.state, steps) == last or not status.vertices:
@@ -173,7 +186,7 @@ def local_progress(*, is_quiet: bool) -> Callable[[str, int, int], None]:
     return show
 
 
-def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
+def _wait_with_bars(job: "SubmittedJob", stands: Callable[[], str] | None) -> "JobResult":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -201,7 +214,7 @@ def _wait_with_bars(job: "SubmittedJob") -> "JobResult":
             for vertex in status.vertices:
                 if vertex.name not in rows:
                     rows[vertex.name] = bars.add_task(vertex.name, total=1.0, tasks="")
-                tasks = f"{vertex.done}/{vertex.tasks} tasks, {vertex.running} running"
+                tasks = f"{vertex.done}/{vertex.tasks} tasks, {vertex.running} running" if stands is None else stands()
                 bars.update(rows[vertex.name], completed=vertex.progress, tasks=tasks)
 
         def silent(line: str) -> None:

@@ -111,10 +111,13 @@ def _of_application(conf: Configuration, text: str) -> "PlottedCurve":
     from yaqd.cli.applications.known import known_application
     from yaqd.cli.client import rm_client
     from yaqd.cli.ml.drawing import PlottedCurve
+    from yaqd.cli.ml.explore.look import is_exploration
 
     _refuse_file(text)
     with rm_client(conf) as rm:
         report = rm.report(known_application(conf, text))
+    if is_exploration(report):
+        raise CommandError(f"{report.id} is an exploration: draw it alone, without other curves")
     watch = TrainingWatch(conf, report)
     try:
         view: Any = watch.look(report)

@@ -161,19 +161,12 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
       yaq ml stop application_1700000000000_0001
     """
     from tez_adapter.client.follow import SubmittedJob
-    from tez_adapter.client.training import stop_training
-    from yaqd.cli.ml.explore.look import is_exploration
 
     told, words = {}, {}
     for text in applications:
         job = SubmittedJob(conf, known_application(conf, text))
         try:
-            if is_exploration(job.report()):
-                from tez_adapter.client.exploration import stop_exploration
-
-                is_told, will = stop_exploration(job), "ends once the trials that run have made checkpoints"
-            else:
-                is_told, will = stop_training(job), "ends with its next report"
+            is_told, will = _stopped(job)
             told[str(job.application_id)] = is_told
             words[str(job.application_id)] = will if is_told else "is not running: nothing to stop"
         finally:
@@ -183,6 +176,27 @@ def stop(conf: Configuration, applications: tuple[str, ...], as_json: bool) -> N
         return
     for application_id, line in words.items():
         click.echo(f"{application_id} {line}")
+
+
+def _stopped(job: "SubmittedJob") -> tuple[bool, str]:
+    """Tell a job to stop; return whether it was told, and what it does then. CommandError: it is another kind."""
+    from tez_adapter.client.exploration import APPLICATION_TYPE as EXPLORATION
+    from tez_adapter.client.exploration import stop_exploration
+    from tez_adapter.client.training import APPLICATION_TYPE as TRAINING
+    from tez_adapter.client.training import stop_training
+
+    kind = job.report().type
+    if kind == EXPLORATION:
+        answer = stop_exploration(job)
+        will = "ends once the trials that run have made checkpoints"
+        if answer is not None and answer.begins_anew:
+            will = "ends with the next reports of its trials; those without checkpoints begin anew with yaq ml resume"
+        return answer is not None, will
+    if kind != TRAINING:
+        raise CommandError(
+            f"{job.application_id} is no training job or exploration ({kind}): yaq app kill {job.application_id}"
+        )
+    return stop_training(job), "ends with its next report"
 
 
 @click.command("resume")

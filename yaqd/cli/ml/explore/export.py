@@ -2,16 +2,33 @@
 
 import json
 import math
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from yaqd.cli.exits import CommandError
 from yaqd.cli.ml.explore.table import as_json, rows
+from yaqd.ml.space import Constant, Dimension, FloatRange, IntRange, OneOf, Space
 from yaqd.policies.explore.facts import TrialState
 
-FORMATS: Final = ("jsonl", "tensorboard", "optuna")
+#: the folder of a trial in a folder of TensorBoard's
+_RUN: Final = "trial-{:04d}"
+_RUNS: Final = "trial-[0-9]*"
+
+
+def make_room(output: Path, *, overwrite: bool) -> None:
+    """Refuse what an earlier export left, or remove it. A folder's runs count; its other files stay.
+
+    CommandError: something is there, and is not to be written over.
+    """
+    old = [path for path in output.glob(_RUNS) if path.is_dir()] if output.is_dir() else [output]
+    old = [path for path in old if path.exists()]
+    if old and not overwrite:
+        raise CommandError(f"--output {old[0]}: it is there already; --overwrite writes over it")
+    for path in old:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_lines(view: ExplorationView, path: Path) -> int:
@@ -32,7 +49,7 @@ def write_tensorboard(view: ExplorationView, folder: Path) -> int:
         raise CommandError("--format tensorboard needs tensorboardX: pip install 'yaqd[ml]'") from None
     written = 0
     for trial in _reported(view):
-        writer = SummaryWriter(str(folder / f"trial-{trial.number:04d}"))
+        writer = SummaryWriter(str(folder / _RUN.format(trial.number)))
         try:
             best = trial.best(view.metric)
             measured = {view.metric_name: 0.0 if best is None else best}
@@ -53,15 +70,14 @@ def write_optuna(view: ExplorationView, path: Path) -> int:
         import optuna
     except ImportError:
         raise CommandError("--format optuna needs optuna: pip install 'yaqd[ml]'") from None
-    if path.exists():
-        raise CommandError(f"--output {path}: it is there already; a study is not written over")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         storage=f"sqlite:///{path}",
         study_name=view.name,
         direction="minimize" if view.metric.is_better_low else "maximize",
     )
-    trials = [_frozen(optuna, view, trial) for trial in _reported(view)]
+    space = Space.parse(view.space).dimensions if view.space else {}
+    trials = [_frozen(optuna, view, trial, space) for trial in _reported(view)]
     study.add_trials(trials)
     return len(trials)
 
@@ -70,7 +86,7 @@ def _reported(view: ExplorationView) -> Iterator[TrialView]:
     return (trial for trial in view.trials if trial.values)
 
 
-def _frozen(optuna: Any, view: ExplorationView, trial: TrialView) -> Any:
+def _frozen(optuna: Any, view: ExplorationView, trial: TrialView, space: Mapping[str, Dimension]) -> Any:
     """Return a trial as Optuna has it: one that waits is pruned there, as it has no state for waiting."""
     best = trial.best(view.metric)
     is_complete = trial.state is TrialState.ENDED and best is not None and not trial.failure
@@ -81,14 +97,23 @@ def _frozen(optuna: Any, view: ExplorationView, trial: TrialView) -> Any:
         state=state,
         value=best if is_complete else None,
         params=dict(trial.params),
-        distributions={name: _distribution(optuna, view, name) for name in trial.params},
+        distributions={name: _distribution(optuna, view, name, space.get(name)) for name in trial.params},
         intermediate_values={epoch: value for epoch, value in enumerate(trial.values) if not math.isnan(value)},
         user_attrs={"spent_s": trial.spent_s, "number": trial.number},
     )
 
 
-def _distribution(optuna: Any, view: ExplorationView, name: str) -> Any:
-    """Return what a hyperparameter was drawn from, as far as the trials' own values say."""
+def _distribution(optuna: Any, view: ExplorationView, name: str, dimension: Dimension | None) -> Any:
+    """Return what a hyperparameter was drawn from; of one that the space does not have what the trials' values say."""
+    match dimension:
+        case FloatRange(low, high, log):
+            return optuna.distributions.FloatDistribution(low, high, log)
+        case IntRange(low, _, log, step):
+            return optuna.distributions.IntDistribution(low, low + step * (dimension.many - 1), log, step)
+        case OneOf(choices):
+            return optuna.distributions.CategoricalDistribution(choices)
+        case Constant(value):
+            return optuna.distributions.CategoricalDistribution([value])
     values = [trial.params[name] for trial in view.trials if name in trial.params]
     kinds = {type(value) for value in values}
     if kinds == {float} or kinds == {int, float}:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -18,7 +17,7 @@ from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.ml.explore.asked import Asked
 from yaqd.cli.ml.explore.export import write_lines
-from yaqd.cli.ml.explore.table import params_text, print_rows, rows, summary
+from yaqd.cli.ml.explore.table import best_fields, params_text, print_rows, rows, summary
 from yaqd.cli.output import duration, print_fields, print_json
 from yaqd.config import Configuration
 
@@ -42,7 +41,10 @@ def explore_here(
 ) -> int:
     """Run an exploration to its end and show its trials; return the exit code: 1 where no trial reported."""
     _prepare(py_files, environment)
+    if exported is not None and exported.exists():
+        raise CommandError(f"--export {exported}: it is there already: give another file")
     if logs is not None:
+        _refuse_used(logs)
         logs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="yaq-explore-") if logs is None else nullcontext(str(logs)) as folder:
         exploration = LocalExploration(
@@ -61,7 +63,14 @@ def explore_here(
             if exported is not None:
                 write_lines(view, exported)
             _tell(view, as_json=as_json, is_quiet=is_quiet)
-    return FAILED if view.best is None else 0
+    return 0 if view.has_reported else FAILED
+
+
+def _refuse_used(logs: Path) -> None:
+    """Refuse a folder with logs of another exploration: both would be in the same files."""
+    used = next(logs.glob("trial-*.log"), None)
+    if used is not None:
+        raise CommandError(f"--logs {logs}: {used.name} of an earlier exploration is there: give another folder")
 
 
 def _prepare(py_files: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -94,16 +103,9 @@ def _tell(view: ExplorationView, *, as_json: bool, is_quiet: bool) -> None:
         return
     if is_quiet:
         return
-    print_rows(view, rows(view), _SHOWN)
-    best = view.best
-    fields: list[tuple[str, Any]] = [("ended", view.ending), ("took", duration(1000 * view.now_s))]
-    if best is not None:
-        fields += [
-            ("best", f"{view.metric_name} {best.best(view.metric):.6g} of trial {best.number}"),
-            ("values", params_text(best.params)),
-        ]
+    print_rows(view, rows(view), _SHOWN, "--export FILE writes all")
     click.echo()
-    print_fields(fields)
+    print_fields([("ended", view.ending), ("took", duration(1000 * view.now_s)), *best_fields(view).items()])
 
 
 def _note(line: str) -> None:

@@ -1,5 +1,6 @@
 """Explorations in `yaq ml list`."""
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -39,7 +40,7 @@ def print_explorations(found: Sequence[dict[str, Any]]) -> None:
 
 
 def _cells(known: dict[str, Any]) -> tuple[object, ...]:
-    best, target = known.get("best"), known.get("target")
+    best, target = known.get("best"), known.get("target", math.nan)
     return (
         known["application_id"],
         shortened(known["name"], 24),
@@ -47,7 +48,7 @@ def _cells(known: dict[str, Any]) -> tuple[object, ...]:
         str(known.get("started", "-")),
         str(known.get("epochs", "-")),
         "-" if best is None else f"{known['metric']} {best:.5g}",
-        "rises" if target is None else f"{target:g}",
+        "rises" if target is None else "-" if math.isnan(target) else f"{target:g}",
         known.get("policy", "-"),
         "-" if known["took_s"] is None else duration(1000 * known["took_s"]),
     )

@@ -53,5 +53,6 @@ def looked_at(conf: Configuration, text: str) -> "ExplorationView":
     finally:
         watch.close()
     if view is None:
-        raise CommandError(f"{report.id}: nothing is known of it: it has not begun yet, or has left nothing")
+        known = "it has left nothing" if report.state.is_final else f"it has not begun yet: yaq explain {report.id}"
+        raise CommandError(f"{report.id}: nothing is known of it: {known}")
     return view

@@ -12,7 +12,7 @@ from yaqd.cli.output import shortened
 from yaqd.policies.explore.facts import TrialState
 from yaqd.policies.explore.promise import reach_of
 
-_SIZE: Final = (8.6, 6.4)
+_SIZE: Final = (10.6, 6.4)
 _DPI: Final = 130
 #: curves with a band and a name; others are thin and grey
 _NAMED: Final = 6
@@ -40,6 +40,8 @@ def draw_exploration(view: ExplorationView, output: Path) -> int:
         figure, axes = plt.subplots(2, 1, figsize=_SIZE, layout="constrained", height_ratios=(3, 1))
         _draw_curves(axes[0], view, found)
         _draw_slots(axes[1], found)
+        for each in axes:
+            each.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         figure.savefig(output, dpi=_DPI, metadata={"Date": None} if output.suffix == ".svg" else None)
         plt.close(figure)
     return len(found)
@@ -66,7 +68,6 @@ def _draw_curves(axes: Any, view: ExplorationView, found: list[TrialRow]) -> Non
     axes.set_xlabel("epoch")
     axes.set_ylabel(view.metric_name)
     axes.set_title("bands hold 9 of 10 predicted futures", fontsize=8, loc="right")
-    axes.legend(fontsize=7)
 
 
 def _range(view: ExplorationView, found: list[TrialRow]) -> tuple[float, float]:
@@ -89,7 +90,8 @@ def _draw_slots(axes: Any, found: list[TrialRow]) -> None:
     axes.set_xticks(range(len(shown)), [str(row.trial.number) for row in shown], fontsize=6)
     axes.set_xlabel("trial")
     axes.set_ylabel("slot time, s")
-    axes.legend(fontsize=7)
+    if len(shown) < len(found):
+        axes.set_title(f"the {len(shown)} of {len(found)} trials with the most", fontsize=8, loc="right")
 
 
 def _kind(row: TrialRow) -> str:

@@ -10,6 +10,7 @@ from yaqd.config import Configuration
 from yaqd.ml.space import Space
 
 if TYPE_CHECKING:
+    from tez_adapter.client.exploration import ExplorationWatch
     from tez_adapter.client.follow import SubmittedJob
     from yaqd.model import ApplicationId
 
@@ -75,17 +76,45 @@ def go_on(
 
 def follow_exploration(job: "SubmittedJob", *, no_wait: bool, as_json: bool, is_quiet: bool) -> int:
     """Show an exploration to its end, and what it has found."""
+    from tez_adapter.client.exploration import ExplorationWatch
     from yaqd.cli.applications.following import follow
 
-    reached = partial(_reached, job, as_json=as_json)
-    return follow(job, wait=not no_wait, as_json=as_json, is_quiet=is_quiet, reached=reached)
+    watch: list[ExplorationWatch] = []
+    try:
+        return follow(
+            job,
+            wait=not no_wait,
+            as_json=as_json,
+            is_quiet=is_quiet,
+            reached=partial(_reached, job, as_json=as_json),
+            stands=partial(_stands, job, watch),
+            ends_with="yaq ml stop",
+        )
+    finally:
+        for each in watch:
+            each.close()
+
+
+def _stands(job: "SubmittedJob", watch: "list[ExplorationWatch]") -> str:
+    """Return how far an exploration is, in a line; "" where nobody says. `watch`: keeps the way to it."""
+    from tez_adapter.client.exploration import ExplorationWatch
+    from tez_adapter.client.rm_client import RmUnavailable
+    from yaqd.cli.ml.explore.table import headline
+
+    try:
+        if not watch:
+            watch.append(ExplorationWatch(job.conf, job.report()))
+        view = watch[0].look()
+    except RmUnavailable:
+        return ""
+    return "" if view is None else headline(view)
 
 
 def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
     """Return what was found; nothing where it cannot be read."""
     from tez_adapter.client.exploration import ExplorationWatch
     from tez_adapter.client.rm_client import RmUnavailable
-    from yaqd.cli.ml.explore.table import params_text, summary
+    from yaqd.cli.ml.explore.table import best_fields, summary
 
     try:
         watch = ExplorationWatch(job.conf, job.report())
@@ -100,10 +129,4 @@ def _reached(job: "SubmittedJob", *, as_json: bool) -> dict[str, object]:
     facts = summary(view)
     if as_json:
         return facts
-    best = view.best
-    fields: dict[str, object] = {"ended": view.ending}
-    if best is not None:
-        fields["best"] = f"{view.metric_name} {best.best(view.metric):.6g} of trial {best.number}"
-        fields["values"] = params_text(best.params)
-    fields["trials"] = f"yaq ml trials {job.application_id}"
-    return fields
+    return {"ended": view.ending, **best_fields(view), "trials": f"yaq ml trials {job.application_id}"}

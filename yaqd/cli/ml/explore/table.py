@@ -18,6 +18,8 @@ _HEADINGS: Final = ("trial", "state", "slot", "epochs", "best", "p", "ERT", "tim
 _SPARK: Final = 12
 _VALUES_CHARS: Final = 44
 _WHY_CHARS: Final = 76
+#: a chance below is shown as 0.000
+_LEAST_CHANCE: Final = 0.0005
 #: running ones first, then those that wait, then those that have ended, then fresh ones
 _ORDER: Final[Mapping[TrialState, int]] = {
     TrialState.RUNNING: 0,
@@ -65,13 +67,13 @@ def _row(view: ExplorationView, at: int, trial: TrialView, found: Promises) -> T
     )
 
 
-def _rank(view: ExplorationView, row: TrialRow) -> tuple[int, float, int]:
+def _rank(view: ExplorationView, row: TrialRow) -> tuple[int, float, float, int]:
     best = row.trial.best(view.metric)
     good = -math.inf if best is None else -best if view.metric.is_better_low else best
     if row.trial.number == view.winner:
-        return -1, 0.0, row.trial.number
+        return -1, 0.0, 0.0, row.trial.number
     by = row.chance if row.trial.state in (TrialState.RUNNING, TrialState.PARKED) and row.chance is not None else good
-    return _ORDER[row.trial.state], -by, row.trial.number
+    return _ORDER[row.trial.state], -by, -good, row.trial.number
 
 
 def as_json(view: ExplorationView, row: TrialRow) -> dict[str, Any]:
@@ -79,11 +81,12 @@ def as_json(view: ExplorationView, row: TrialRow) -> dict[str, Any]:
     trial = row.trial
     return {
         "trial": trial.number,
-        "state": STATES[trial.state],
+        "state": state_of(view, trial),
         "params": dict(trial.params),
         "epochs": len(trial.values),
         "best": trial.best(view.metric),
         "values": clean(trial.values),
+        "breaks_limit": list(trial.broken),
         "p": row.chance,
         "expected_s": None if row.expected_s is None or math.isinf(row.expected_s) else round(row.expected_s, 3),
         "is_promising": row.is_promising,
@@ -105,6 +108,7 @@ def summary(view: ExplorationView) -> dict[str, Any]:
         "metric": view.metric_name,
         "mode": view.metric.mode,
         "target": view.target,
+        "limits": list(view.limits),
         "policy": view.policy,
         "generator": view.generator,
         "slots": view.slots,
@@ -127,12 +131,12 @@ def everything(view: ExplorationView) -> dict[str, Any]:
     return {"application_id": view.application, **summary(view), "notices": list(view.notices), "trials": trials}
 
 
-def print_rows(view: ExplorationView, found: list[TrialRow], limit: int | None) -> None:
-    """Print the table, `limit` rows at most."""
+def print_rows(view: ExplorationView, found: list[TrialRow], limit: int | None, rest: str) -> None:
+    """Print the table, `limit` rows at most. `rest`: where all are."""
     shown = found if limit is None else found[:limit]
     print_table(_HEADINGS, [_cells(view, row) for row in shown], empty="no trial has begun yet")
     if len(shown) < len(found):
-        click.echo(f"... and {len(found) - len(shown)} more: --all shows them")
+        click.echo(f"... and {len(found) - len(shown)} more: {rest}")
 
 
 def _cells(view: ExplorationView, row: TrialRow) -> tuple[object, ...]:
@@ -145,24 +149,53 @@ def _cells(view: ExplorationView, row: TrialRow) -> tuple[object, ...]:
         str(len(trial.values)),
         "-" if best is None else f"{best:.5g}",
         "-" if row.chance is None else f"{row.chance:.3f}",
-        "-" if row.expected_s is None else "never" if math.isinf(row.expected_s) else duration(1000 * row.expected_s),
-        duration(1000 * trial.spent_s) if trial.spent_s else "-",
+        "-" if row.expected_s is None or (row.chance or 0.0) < _LEAST_CHANCE else _time(row.expected_s),
+        _time(trial.spent_s) if trial.spent_s else "-",
         spark(trial.values, _SPARK),
         shortened(params_text(trial.params), _VALUES_CHARS),
         shortened(row.why, _WHY_CHARS),
     )
 
 
-def state_text(view: ExplorationView, row: TrialRow) -> str:
-    """Say how a trial stands."""
-    trial = row.trial
+def _time(seconds: float) -> str:
+    return duration(1000 * seconds)
+
+
+def state_of(view: ExplorationView, trial: TrialView) -> str:
+    """Return how a trial stands, in the word that tables and JSON have for it."""
     if trial.number == view.winner:
         return "REACHED"
     if trial.failure:
         return "FAILED"
-    if trial.state is TrialState.RUNNING and row.is_promising:
-        return "RUNNING*"
     return "STOPPED" if trial.is_stopped else STATES[trial.state]
+
+
+def state_text(view: ExplorationView, row: TrialRow) -> str:
+    """Return how a trial stands, with a star where it is promising."""
+    state = state_of(view, row.trial)
+    return f"{state}*" if row.trial.state is TrialState.RUNNING and row.is_promising else state
+
+
+def best_fields(view: ExplorationView) -> dict[str, str]:
+    """Return the best trial in words, for the end of an exploration."""
+    best = view.best
+    if best is None:
+        return {"best": f"no report keeps {', '.join(view.limits)}"} if view.has_reported and view.limits else {}
+    metric = best.best(view.metric)
+    reached = "-" if metric is None else f"{metric:.6g}"
+    return {"best": f"{view.metric_name} {reached} of trial {best.number}", "values": params_text(best.params)}
+
+
+def headline(view: ExplorationView) -> str:
+    """Say in a line how an exploration stands."""
+    facts = summary(view)
+    if facts["best"] is not None:
+        best = f"best {facts['best']:.6g} (trial {facts['best_trial']})"
+    else:
+        best = best_fields(view).get("best", "nothing reported")
+    target = "rises" if view.target is None else f"{view.target:g}"
+    ending = f"; ended: {view.ending}" if view.ending else ""
+    return f"{view.metric_name}: {best}, target {target}; {facts['started']} begun, {facts['epochs']} epochs{ending}"
 
 
 def params_text(params: Mapping[str, Any]) -> str:

@@ -37,18 +37,8 @@ def trials(conf: Configuration, application: str, show_all: bool, as_json: bool)
         print_json(table.everything(view))
         return
     found = table.rows(view)
-    table.print_rows(view, found, None if show_all else _SHOWN)
-    click.echo(f"\n{headline(table.summary(view))}")
-
-
-def headline(facts: dict[str, object]) -> str:
-    """Say in a line how an exploration stands."""
-    best = (
-        f"best {facts['best']:.6g} (trial {facts['best_trial']})" if facts["best"] is not None else "nothing reported"
-    )
-    target = "rises" if facts["target"] is None else f"{facts['target']:g}"
-    ending = f"; ended: {facts['ending']}" if facts["ending"] else ""
-    return f"{facts['metric']}: {best}, target {target}; {facts['started']} begun, {facts['epochs']} epochs{ending}"
+    table.print_rows(view, found, None if show_all else _SHOWN, "--all shows them")
+    click.echo(f"\n{table.headline(view)}")
 
 
 @click.command("export")
@@ -57,25 +47,29 @@ def headline(facts: dict[str, object]) -> str:
               help="JSON lines, TensorBoard's event files, or a study of Optuna in an SQLite file.")  # fmt: skip
 @click.option("--output", required=True, type=click.Path(path_type=Path), metavar="PATH",
               help="A file; for TensorBoard a folder.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Write over what an earlier export left there.")
 @json_option
 @with_conf
-def export(conf: Configuration, application: str, form: str, output: Path, as_json: bool) -> None:
+def export(conf: Configuration, application: str, form: str, output: Path, overwrite: bool, as_json: bool) -> None:
     """Write an exploration's trials for other tools, while it runs or afterwards.
 
-    A trial that waits is written to a study as pruned, since Optuna has no state for it.
+    What is there already is refused without --overwrite. A trial that waits is written to a study as pruned, since
+    Optuna has no state for it.
 
     \b
     Examples:
       yaq ml export application_1700000000000_0001 --output trials.jsonl
       yaq ml export application_1700000000000_0001 --format optuna --output study.db
     """
-    from yaqd.cli.ml.explore.export import write_lines, write_optuna, write_tensorboard
+    from yaqd.cli.ml.explore.export import make_room, write_lines, write_optuna, write_tensorboard
     from yaqd.cli.ml.explore.look import looked_at
 
     if form == "tensorboard" and output.is_file():
         raise CommandError(f"--output {output}: a file; TensorBoard's event files need a folder")
+    view = looked_at(conf, application)
+    make_room(output, overwrite=overwrite)
     write = {"jsonl": write_lines, "tensorboard": write_tensorboard, "optuna": write_optuna}[form]
-    many = write(looked_at(conf, application), output)
+    many = write(view, output)
     if as_json:
         print_json({"output": str(output), "format": form, "trials": many})
     else:
