@@ -4,17 +4,23 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from tests.tez_exploration.exploration_jobs import alive
 from tez_adapter.exploration.nursery import Nursery
+from tez_adapter.exploration.slot import _Slot
 from tez_adapter.tasks.forked import adopt_orphans, end_children
 from tez_adapter.tasks.shared_imports import SharedImports
+from tez_adapter.tasks.shuffle_input import NoLongerWanted
+from yaqd.proto import job_exploration_pb2 as pb
+from yaqd.proto import job_pb2
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -170,3 +176,21 @@ def test_what_a_killed_nursery_leaves_ends_with_its_slot(trials: Trials, number:
 
 def _state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_slot_that_leaves_ends_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its trials have ended because it leaves: the thread that hears of them must not end the process."""
+    ended: list[int] = []
+    monkeypatch.setattr("tez_adapter.exploration.slot.os._exit", ended.append)
+    monkeypatch.setattr("tez_adapter.exploration.slot.end_children", lambda within_s: None)
+    nursery, at, attempt = MagicMock(), MagicMock(), MagicMock(ref=job_pb2.AttemptRef(vertex=0, index=0, number=0))
+    is_closed = threading.Event()
+    nursery.receive.side_effect = lambda: is_closed.wait(20) and None
+    at.client.call.return_value = pb.SlotTurnResponse(leave=True)
+    with pytest.raises(NoLongerWanted):
+        _Slot(attempt, at, nursery).run()
+    is_closed.set()
+    for thread in threading.enumerate():
+        if thread.name == "trials":
+            thread.join(20)
+    assert not ended

@@ -44,6 +44,8 @@ def run(attempt: TaskAttempt, at: Workplace) -> TaskFiles | None:
 class _Slot:
     def __init__(self, attempt: TaskAttempt, at: Workplace, nursery: Nursery) -> None:
         self._attempt, self._at, self._nursery = attempt, at, nursery
+        #: it is not wanted any more, so that its trials end with it
+        self._has_left = False
 
     def run(self) -> None:
         threading.Thread(target=self._listen, name="trials", daemon=True).start()
@@ -52,6 +54,7 @@ class _Slot:
             request = pb.SlotTurnRequest(attempt=self._attempt.ref, host=host, heard=heard, wait_ms=_WAIT_MS)
             response = self._at.client.call(ExplorationProtocol.slotTurn, request, idempotent=True)
             if response.leave:
+                self._has_left = True
                 raise NoLongerWanted
             for order in response.orders:
                 self._obey(order)
@@ -82,6 +85,9 @@ class _Slot:
                         request.error, request.is_killed = message["error"], message["is_killed"]
                     client.call(ExplorationProtocol.trialChanged, request, idempotent=True)
         except (OSError, RpcError, RemoteException) as error:
-            log.error("the slot ends: %s", error)
+            if not self._has_left:
+                log.error("the slot ends: %s", error)
+        if self._has_left:
+            return
         end_children(0.0)
         os._exit(_LOST)
