@@ -82,3 +82,18 @@ def test_what_was_taken_from_a_queue_has_no_part_in_how_long_tasks_run() -> None
     elsewhere = {"state": "SUCCEEDED", "started_ms": 1000, "began_ms": None, "finished_ms": 4000}
     told = _vertex("command", 2, [shed, shed, shed, ran, elsewhere])
     assert (told["attempts"], told["median_ms"], told["longest_ms"], told["all_ms"]) == (5, 3000, 3000, 6000)
+
+
+def test_a_job_may_say_itself_how_far_it_is() -> None:
+    from tez_adapter.client.follow import JobStatus, VertexStatus
+    from yaqd.model import ApplicationId, YarnApplicationState
+
+    lines: list[str] = []
+    said = iter(("", "best 0.3", "best 0.3", "best 0.5"))
+    show = line_printer(lines.append, stands=lambda: next(said))
+    status = JobStatus(
+        ApplicationId(1, 1), YarnApplicationState.RUNNING, 0.0, (VertexStatus("slot", 4, 0, 4, 0, 0, 0, 0.0),)
+    )
+    for _ in range(4):
+        show(status)
+    assert lines == ["best 0.3", "best 0.5"]

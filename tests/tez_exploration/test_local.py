@@ -185,7 +185,10 @@ def test_programs_that_fail_end_it(tmp_path: Path) -> None:
 
 def test_a_metric_that_never_comes_is_told_with_those_that_do(tmp_path: Path) -> None:
     view = explored(tmp_path, programs.SCRIPT.replace("accuracy=accuracy", "acc=accuracy"), target=0.9, trials=2)
-    assert view.best is None and "a report has no accuracy: it has acc, memory" in view.notices
+    assert (
+        view.best is None and "a report of trial 0 has no accuracy and is left out: it has acc, memory" in view.notices
+    )
+    assert "none of its first 30 reports has accuracy: they have acc, memory" in view.ending
 
 
 def test_one_that_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
@@ -220,7 +223,7 @@ def test_odd_reports_do_no_harm(tmp_path: Path) -> None:
     view = explored(tmp_path, _ODD, target=float("1e9"), policy="index", trials=2, epochs=10)
     values = view.trials[0].values
     assert values[0] == 0.1 and values[-1] == 0.2 and len(values) == 4
-    assert any("a report has no accuracy: it has other" in line for line in view.notices)
+    assert any("has no accuracy and is left out: it has other" in line for line in view.notices)
 
 
 def test_a_checkpoint_that_fails_fails_its_trial_alone(tmp_path: Path) -> None:

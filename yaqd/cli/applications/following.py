@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from tez_adapter.client.follow import JobResult, JobStatus, SubmittedJob
 
 _STEP = 0.1
-#: between looks at a job of which nothing but trouble is shown, s
+#: between looks at a job of which nothing but trouble is shown, or a line that says all, s
 _QUIET_S = 2.0
+#: between looks where lines are written, and where bars move, s
+_LINES_S = 0.5
+_BARS_S = 0.2
 
 
 def follow(
@@ -90,7 +93,8 @@ def wait_with_progress(
         return job.wait(only_trouble, progress_every_s=_QUIET_S, on_silence=_to_stderr)
     if sys.stderr.isatty():
         return _wait_with_bars(job, stands)
-    return job.wait(line_printer(_to_stderr, explain=_why(job), stands=stands), on_silence=_to_stderr)
+    show = line_printer(_to_stderr, explain=_why(job), stands=stands)
+    return job.wait(show, progress_every_s=_LINES_S if stands is None else _QUIET_S, on_silence=_to_stderr)
 
 
 def _why(job: "SubmittedJob") -> Callable[[], str | None]:
@@ -220,7 +224,7 @@ def _wait_with_bars(job: "SubmittedJob", stands: Callable[[], str] | None) -> "J
         def silent(line: str) -> None:
             bars.console.print(line, markup=False, highlight=False)
 
-        return job.wait(show, progress_every_s=0.2, on_silence=silent)
+        return job.wait(show, progress_every_s=_BARS_S if stands is None else _LINES_S, on_silence=silent)
 
 
 def show_result(result: "JobResult") -> None:
