@@ -172,9 +172,13 @@ def test_what_an_export_left_is_refused_or_replaced(tmp_path: Path) -> None:
 def test_a_study_has_the_spaces_own_ranges(tmp_path: Path) -> None:
     optuna = pytest.importorskip("optuna")
     space = 'rate = { type = "float", low = 1e-3, high = 1.0, log = true }\nact = ["relu", "tanh", "selu"]\n'
-    write_optuna(view(space=space), tmp_path / "s.db")
+    made = view(space=space, started=1000.0)
+    trials = (replace(made.trials[0], begun_s=1.5, reported_s=9.5), *made.trials[1:])
+    write_optuna(replace(made, trials=trials), tmp_path / "s.db")
     study = optuna.load_study(study_name="digits", storage=f"sqlite:///{tmp_path / 's.db'}")
-    assert study.trials[0].distributions == {
+    first = study.trials[0]
+    assert (first.datetime_start.timestamp(), first.datetime_complete.timestamp()) == (1001.5, 1009.5)
+    assert first.distributions == {
         "rate": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True),
         "act": optuna.distributions.CategoricalDistribution(["relu", "tanh", "selu"]),
     }

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -181,6 +182,7 @@ class ExplorationWatch:
             status.ending,
             status.winner if status.HasField("winner") else None,
             status.reached_s if status.HasField("reached_s") else None,
+            status.started if status.HasField("started") else nan,
         )
         self._notices = () if more is None else more.notices
         if self._spec is None and status.terms:

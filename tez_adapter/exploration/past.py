@@ -24,6 +24,8 @@ class Standing:
     ending: str = ""
     winner: int | None = None
     reached_s: float | None = None
+    #: epoch s
+    started: float = math.nan
 
 
 def view_of(
@@ -57,6 +59,7 @@ def view_of(
         trials=tuple(sorted(trials, key=lambda trial: trial.number)),
         notices=notices,
         application=application,
+        started=standing.started,
         space=terms.space,
         limits=tuple(f"{name} {relation} {bound:g}" for name, relation, bound in terms.limits),
     )
@@ -78,6 +81,8 @@ def trial_of(message: pb.TrialStatus) -> TrialView:
         message.begun,
         message.failure,
         tuple(message.broken),
+        message.begun_s if message.HasField("begun_s") else math.nan,
+        message.reported_s if message.HasField("reported_s") else math.nan,
     )
 
 
@@ -94,6 +99,8 @@ class _Past:
     begun: int = 0
     failure: str = ""
     broken: list[int] = field(default_factory=list)
+    begun_s: float = math.nan
+    reported_s: float = math.nan
 
     def judged(self, action: Action, why: Why, value: float, bound: float) -> None:
         self.why, self.value, self.bound = why, value, bound
@@ -116,6 +123,8 @@ class _Past:
             begun=self.begun,
             failure=self.failure,
             broken=tuple(self.broken),
+            begun_s=self.begun_s,
+            reported_s=self.reported_s,
         )
 
 
@@ -124,6 +133,7 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
     trials: dict[int, _Past] = {}
     now, ending, winner, reached_s = 0.0, "", None, None
     limits: list[Limit] = []
+    epoch_s = math.nan
     for record in records:
         now = max(now, float(record.get("now", 0.0)))
         trial = trials.setdefault(record["number"], _Past(record["number"])) if "number" in record else None
@@ -134,6 +144,7 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
                     started.state, started.why = TrialState.RUNNING, Why(why)
                     started.value, started.bound = float(value), float(bound)
             case "header":
+                epoch_s = float(record["started"])
                 limits = [Limit(*limit) for limit in record["terms"]["limits"]]
             case "over" if winner is None and record["winner"] is not None:
                 winner, reached_s, ending = int(record["winner"]), now, str(record["text"])
@@ -141,7 +152,7 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
                 ending = str(record.get("text", record.get("reason", "")))
         if trial is not None and _add(trial, record, limits):
             winner, reached_s, ending = trial.number, now, reached_text(trial.number)
-    return [trial.view() for trial in trials.values()], Standing(now, True, ending, winner, reached_s)
+    return [trial.view() for trial in trials.values()], Standing(now, True, ending, winner, reached_s, epoch_s)
 
 
 def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bool:
@@ -153,6 +164,7 @@ def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bo
             trial.params = {**trial.params, **record["values"]}
         case "report":
             trial.values.append(float(record["value"]))
+            trial.reported_s = float(record["now"])
             if not all(limit.holds(record["metrics"]) for limit in limits):
                 trial.broken.append(len(trial.values))
             trial.spent_s += float(record["took_s"])
@@ -161,6 +173,7 @@ def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bo
             return bool(record["reached"])
         case "begin":
             trial.begun = int(record["lap"])
+            trial.begun_s = float(record["now"]) if math.isnan(trial.begun_s) else trial.begun_s
         case "ended":
             trial.failure, trial.state, trial.why = str(record["error"]), TrialState.ENDED, Why(int(record["why"]))
             trial.value = len(trial.values)

@@ -355,6 +355,7 @@ class ExplorationService:
             return pb.ExplorationStatusResponse(name=self._spec.name)
         response = status_of(self._begun.machine, max(0, request.version - self._versions_from), self._slot_index)
         response.version += self._versions_from
+        response.started = self._begun.started
         response.name, response.now_s, response.slots = self._spec.name, self._now(), len(self._slots)
         if request.version < self._versions_from:
             response.terms = json.dumps(asdict(self._terms))

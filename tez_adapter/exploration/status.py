@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import isnan
 
 from tez_adapter.core.exploration.machine import ExplorationMachine
 from tez_adapter.core.exploration.runs import Run, TrialPhase
@@ -43,6 +44,8 @@ def _trial(machine: ExplorationMachine, run: Run, slot_index: Callable[[str], in
         priority=float(machine.trials.priority[run.number]),
         checkpoint_iteration=run.checkpoint,
         broken=run.broken,
+        begun_s=None if isnan(run.begun_at) else run.begun_at,
+        reported_s=None if isnan(run.reported_at) else run.reported_at,
     )
     if run.verdict is not None:
         message.why, message.value, message.bound = int(run.verdict.why), run.verdict.value, run.verdict.bound

@@ -43,6 +43,9 @@ class TrialView:
     failure: str = ""
     #: epochs, from 1, whose reports break a limit
     broken: tuple[int, ...] = ()
+    #: when it first began and when it reported last, s since the exploration's begin; NaN: it has not
+    begun_s: float = math.nan
+    reported_s: float = math.nan
 
     def best(self, metric: Metric) -> float | None:
         """Return its best metric that is a number and keeps the limits."""
@@ -87,6 +90,8 @@ class ExplorationView:
     space: str = ""
     #: conditions on other metrics, as they were written
     limits: tuple[str, ...] = ()
+    #: when it began, epoch s; pauses before it was resumed count as none
+    started: float = math.nan
 
     @property
     def terms(self) -> Terms:

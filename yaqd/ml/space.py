@@ -186,8 +186,8 @@ class Space:
         for name, entry in found.items():
             try:
                 dimensions[name] = _dimension(name, entry)
-            except ValueError as error:
-                raise SpaceError(f"{where}:{_line(lines, name)}: {name}: {error}") from None
+            except _EntryError as error:
+                raise SpaceError(f"{where}:{_line(lines, name, error.key)}: {name}: {error}") from None
         if all(isinstance(each, Constant) for each in dimensions.values()):
             raise SpaceError(f"{where}:1: every hyperparameter has one value, so all trials would be the same")
         return cls(dimensions)
@@ -266,10 +266,18 @@ class Space:
 _EXAMPLE: Final = 'rate = { type = "float", low = 0.001, high = 1.0, log = true }'
 
 
+class _EntryError(ValueError):
+    """What is wrong with an entry. `key`: of its table; "": the entry as a whole."""
+
+    def __init__(self, said: str, key: str = "") -> None:
+        super().__init__(said)
+        self.key = key
+
+
 def _dimension(name: str, entry: Any) -> Dimension:
-    """Return what an entry describes. Raises ValueError."""
+    """Return what an entry describes. Raises _EntryError."""
     if not name or "=" in name or not name.isprintable() or name != name.strip():
-        raise ValueError("no name for a hyperparameter: use letters, digits, '-' and '_'")
+        raise _EntryError("no name for a hyperparameter: use letters, digits, '-' and '_'")
     if isinstance(entry, list):
         return _choice({"type": "choice", "values": entry})
     if not isinstance(entry, dict):
@@ -277,23 +285,25 @@ def _dimension(name: str, entry: Any) -> Dimension:
     kind = entry.get("type")
     if kind not in _TYPES:
         told = "it has no type" if kind is None else f"unknown type {kind!r}"
-        raise ValueError(f"{told}: use one of {', '.join(_TYPES)}, as in {_EXAMPLE}")
+        raise _EntryError(f"{told}: use one of {', '.join(_TYPES)}, as in {_EXAMPLE}", "type")
     unknown = sorted(entry.keys() - _KEYS[kind])
     if unknown:
-        raise ValueError(f"unknown {unknown[0]!r} of the type {kind}: it has {', '.join(sorted(_KEYS[kind]))}")
+        raise _EntryError(
+            f"unknown {unknown[0]!r} of the type {kind}: it has {', '.join(sorted(_KEYS[kind]))}", unknown[0]
+        )
     return _choice(entry) if kind == "choice" else _range(kind, entry)
 
 
 def _choice(entry: Mapping[str, Any]) -> OneOf:
     values = entry.get("values")
     if not isinstance(values, list) or not values:
-        raise ValueError('no values: write them as values = ["relu", "tanh"]')
+        raise _EntryError('no values: write them as values = ["relu", "tanh"]')
     if len(values) > CHOICES_MAX:
-        raise ValueError(f"{len(values)} values: {CHOICES_MAX} at most")
+        raise _EntryError(f"{len(values)} values: {CHOICES_MAX} at most")
     found = tuple(map(_value, values))
     for at, value in enumerate(found):
         if OneOf(found[:at]).index(value) is not None:
-            raise ValueError(f"the value {value!r} twice")
+            raise _EntryError(f"the value {value!r} twice")
     return OneOf(found)
 
 
@@ -301,47 +311,59 @@ def _range(kind: str, entry: Mapping[str, Any]) -> Dimension:
     low, high = _bound(kind, entry, "low"), _bound(kind, entry, "high")
     log, step = entry.get("log", False), entry.get("step", 1)
     if not isinstance(log, bool):
-        raise ValueError(f"log = {log!r}: use true or false")
+        raise _EntryError(f"log = {log!r}: use true or false", "log")
     if low > high:
-        raise ValueError(f"low = {low:g} is above high = {high:g}: exchange them")
+        raise _EntryError(f"low = {low:g} is above high = {high:g}: exchange them", "low")
     if low == high:
-        raise ValueError(f"low and high are both {low:g}: write the value alone, as in name = {low:g}")
+        raise _EntryError(f"low and high are both {low:g}: write the value alone, as in name = {low:g}")
     if not math.isfinite(high - low):
-        raise ValueError(f"from {low:g} to {high:g}: the range is too wide for a number")
+        raise _EntryError(f"from {low:g} to {high:g}: the range is too wide for a number")
     if log and low <= 0:
-        raise ValueError(f"low = {low:g} with log = true: a logarithm needs more than 0")
+        raise _EntryError(f"low = {low:g} with log = true: a logarithm needs more than 0", "low")
     if kind == "float":
         return FloatRange(float(low), float(high), log)
     if isinstance(step, bool) or not isinstance(step, int) or not 1 <= step <= high - low:
-        raise ValueError(f"step = {step!r}: use a whole number from 1 to {int(high - low)}")
+        raise _EntryError(f"step = {step!r}: use a whole number from 1 to {int(high - low)}", "step")
     if log and step > 1:
-        raise ValueError("step and log = true: use one of them")
+        raise _EntryError("step and log = true: use one of them", "step")
     return IntRange(int(low), int(high), log, step)
 
 
 def _bound(kind: str, entry: Mapping[str, Any], name: str) -> float | int:
     bound = entry.get(name)
     if bound is None:
-        raise ValueError(f"it has no {name}")
+        raise _EntryError(f"it has no {name}")
     wanted = int if kind == "int" else int | float
     if isinstance(bound, bool) or not isinstance(bound, wanted) or not math.isfinite(bound):
-        raise ValueError(f"{name} = {bound!r}: use a {'whole' if kind == 'int' else 'finite'} number")
+        raise _EntryError(f"{name} = {bound!r}: use a {'whole' if kind == 'int' else 'finite'} number", name)
     if abs(bound) > _WHOLE_MAX and kind == "int":
-        raise ValueError(f"{name} = {bound}: use a number of at most 62 bits")
+        raise _EntryError(f"{name} = {bound}: use a number of at most 62 bits", name)
     found: float | int = bound
     return found
 
 
 def _value(value: Any) -> Value:
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"the value {value!r}: use a finite number")
+        raise _EntryError(f"the value {value!r}: use a finite number")
     if not isinstance(value, bool | int | float | str):
-        raise ValueError(f"the value {value!r}: use a text, a number, true or false")
+        raise _EntryError(f"the value {value!r}: use a text, a number, true or false")
     return value
 
 
-def _line(lines: Sequence[str], name: str) -> int:
-    """Return the line where a name's entry begins; 1 where it is written in a way that is not found."""
-    quoted = rf"(?:{re.escape(name)}|\"{re.escape(name)}\"|'{re.escape(name)}')"
-    entry = re.compile(rf"\s*(?:\[\s*{quoted}\s*[\].]|{quoted}\s*[=.])")
-    return next((at for at, line in enumerate(lines, 1) if entry.match(line)), 1)
+def _line(lines: Sequence[str], name: str, key: str) -> int:
+    """Return the line of a key of an entry, where that is a table of several lines; else that where the entry begins.
+
+    1 where it is written in a way that is not found.
+    """
+    quoted, own = (rf"(?:{text}|\"{text}\"|'{text}')" for text in (re.escape(name), re.escape(key or name)))
+    header, entry = re.compile(rf"\s*\[\s*{quoted}\s*[\].]"), re.compile(rf"\s*{quoted}\s*[=.]")
+    in_table, dotted = re.compile(rf"\s*{own}\s*="), re.compile(rf"\s*{quoted}\s*[.]\s*{own}\s*=")
+    first, is_top, is_own = 0, True, False
+    for at, line in enumerate(lines, 1):
+        if line.lstrip().startswith("["):
+            is_top, is_own = False, header.match(line) is not None
+        if is_own or (is_top and entry.match(line)):
+            first = first or at
+            if key and (in_table if is_own else dotted).match(line):
+                return at
+    return first or 1

@@ -191,7 +191,7 @@ class ExplorationStatusRequest(_message.Message):
     def __init__(self, version: _Optional[int] = ...) -> None: ...
 
 class TrialStatus(_message.Message):
-    __slots__ = ("number", "state", "params", "values", "spent_s", "why", "value", "bound", "slot", "is_stopped", "begun", "failure", "priority", "checkpoint_iteration", "broken")
+    __slots__ = ("number", "state", "params", "values", "spent_s", "why", "value", "bound", "slot", "is_stopped", "begun", "failure", "priority", "checkpoint_iteration", "broken", "begun_s", "reported_s")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +207,8 @@ class TrialStatus(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_ITERATION_FIELD_NUMBER: _ClassVar[int]
     BROKEN_FIELD_NUMBER: _ClassVar[int]
+    BEGUN_S_FIELD_NUMBER: _ClassVar[int]
+    REPORTED_S_FIELD_NUMBER: _ClassVar[int]
     number: int
     state: int
     params: str
@@ -222,10 +224,12 @@ class TrialStatus(_message.Message):
     priority: float
     checkpoint_iteration: int
     broken: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, number: _Optional[int] = ..., state: _Optional[int] = ..., params: _Optional[str] = ..., values: _Optional[_Iterable[float]] = ..., spent_s: _Optional[float] = ..., why: _Optional[int] = ..., value: _Optional[float] = ..., bound: _Optional[float] = ..., slot: _Optional[int] = ..., is_stopped: _Optional[bool] = ..., begun: _Optional[int] = ..., failure: _Optional[str] = ..., priority: _Optional[float] = ..., checkpoint_iteration: _Optional[int] = ..., broken: _Optional[_Iterable[int]] = ...) -> None: ...
+    begun_s: float
+    reported_s: float
+    def __init__(self, number: _Optional[int] = ..., state: _Optional[int] = ..., params: _Optional[str] = ..., values: _Optional[_Iterable[float]] = ..., spent_s: _Optional[float] = ..., why: _Optional[int] = ..., value: _Optional[float] = ..., bound: _Optional[float] = ..., slot: _Optional[int] = ..., is_stopped: _Optional[bool] = ..., begun: _Optional[int] = ..., failure: _Optional[str] = ..., priority: _Optional[float] = ..., checkpoint_iteration: _Optional[int] = ..., broken: _Optional[_Iterable[int]] = ..., begun_s: _Optional[float] = ..., reported_s: _Optional[float] = ...) -> None: ...
 
 class ExplorationStatusResponse(_message.Message):
-    __slots__ = ("version", "trials", "now_s", "is_over", "ending", "winner", "reached_s", "slots", "terms", "name", "notices")
+    __slots__ = ("version", "trials", "now_s", "is_over", "ending", "winner", "reached_s", "slots", "terms", "name", "notices", "started")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TRIALS_FIELD_NUMBER: _ClassVar[int]
     NOW_S_FIELD_NUMBER: _ClassVar[int]
@@ -237,6 +241,7 @@ class ExplorationStatusResponse(_message.Message):
     TERMS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     NOTICES_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
     version: int
     trials: _containers.RepeatedCompositeFieldContainer[TrialStatus]
     now_s: float
@@ -248,7 +253,8 @@ class ExplorationStatusResponse(_message.Message):
     terms: str
     name: str
     notices: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[int] = ..., trials: _Optional[_Iterable[_Union[TrialStatus, _Mapping]]] = ..., now_s: _Optional[float] = ..., is_over: _Optional[bool] = ..., ending: _Optional[str] = ..., winner: _Optional[int] = ..., reached_s: _Optional[float] = ..., slots: _Optional[int] = ..., terms: _Optional[str] = ..., name: _Optional[str] = ..., notices: _Optional[_Iterable[str]] = ...) -> None: ...
+    started: float
+    def __init__(self, version: _Optional[int] = ..., trials: _Optional[_Iterable[_Union[TrialStatus, _Mapping]]] = ..., now_s: _Optional[float] = ..., is_over: _Optional[bool] = ..., ending: _Optional[str] = ..., winner: _Optional[int] = ..., reached_s: _Optional[float] = ..., slots: _Optional[int] = ..., terms: _Optional[str] = ..., name: _Optional[str] = ..., notices: _Optional[_Iterable[str]] = ..., started: _Optional[float] = ...) -> None: ...
 
 class StopExplorationRequest(_message.Message):
     __slots__ = ()

@@ -183,7 +183,7 @@ class ExplorationMachine:
 
     def _judge(self, run: Run, event: ev.TrialReported, risen: float) -> tuple[Verdict, bool]:
         """Let the policy judge the epoch; return its verdict, and whether the exploration is done with it."""
-        self.noted(run, event, risen)
+        self.noted(run, event, risen, self._now)
         self.policy.reported(self.trials, run.number, self._now)
         if len(run.shown) not in run.broken[-1:] and self.rules.is_reached(run.shown):
             return Verdict(Action.TERMINATE, Why.REACHED, event.value, self.rules.goal), True
@@ -219,11 +219,11 @@ class ExplorationMachine:
         run.checkpoint_at = self._now
         return True
 
-    def noted(self, run: Run, event: ev.TrialReported, risen: float) -> None:
+    def noted(self, run: Run, event: ev.TrialReported, risen: float, now: float) -> None:
         """Note what a trial reported."""
         held = self.rules.keeps_limits(event.metrics)
         self.trials.report(run.number, risen, event.took_s)
-        run.reported(event.iteration, event.value, held=held)
+        run.reported(event.iteration, event.value, now, held=held)
         self.findings.heard(run.number, risen, held=held)
 
     def _on_left_out(self, event: ev.ReportLeftOut) -> None:

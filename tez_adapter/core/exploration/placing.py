@@ -81,7 +81,7 @@ class Placing:
                 self._thaw(run, slot)
 
     def _begin(self, run: Run, slot: Slot) -> None:
-        run.lap += 1
+        run.began(run.lap + 1, self.now)
         run.phase, run.home, run.checkpoint_at, run.answer = TrialPhase.RUNNING, slot.name, self.now, None
         self._take(run, slot)
         self._record({"do": "begin", "number": run.number, "lap": run.lap, "slot": slot.name, "now": self.now})

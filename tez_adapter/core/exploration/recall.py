@@ -46,7 +46,7 @@ def _recall(machine: ExplorationMachine, record: Record) -> None:
         case "checkpoint-lost":
             machine.runs[number].checkpoint = None
         case "begin":
-            machine.runs[number].lap = int(record["lap"])
+            machine.runs[number].began(int(record["lap"]), float(record["now"]))
         case "loss":
             machine.runs[number].losses += 1
         case "ended":
@@ -107,7 +107,7 @@ def _recall_report(machine: ExplorationMachine, run: Run, record: Record) -> Non
         float(record["took_s"]),
         record["metrics"],
     )
-    machine.noted(run, event, float(record["risen"]))
+    machine.noted(run, event, float(record["risen"]), now)
     machine.policy.reported(trials, run.number, now)
     action, why, value, bound, priority = record["verdict"]
     if record["reached"]:

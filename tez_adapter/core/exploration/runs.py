@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import inf
+from math import inf, isnan, nan
 
 from tez_adapter.core.exploration.events import Answer, Params
 from yaqd.policies.explore.facts import Verdict
@@ -61,6 +61,9 @@ class Run:
     shown: list[float] = field(default_factory=list)
     #: epochs, from 1, whose reports break a limit
     broken: list[int] = field(default_factory=list)
+    #: when its first process began, and when it reported last, s; NaN: neither
+    begun_at: float = nan
+    reported_at: float = nan
     #: counts whatever can be seen of the trial
     version: int = 0
 
@@ -69,9 +72,14 @@ class Run:
         """All values that its program runs with, as far as they are known."""
         return {**(self.params or {}), **self.drawn}
 
-    def reported(self, iteration: int, value: float, *, held: bool) -> None:
+    def began(self, lap: int, now: float) -> None:
+        """Note that a process of it began."""
+        self.lap = lap
+        self.begun_at = now if isnan(self.begun_at) else self.begun_at
+
+    def reported(self, iteration: int, value: float, now: float, *, held: bool) -> None:
         """Note a report. `held`: it keeps the limits."""
-        self.iteration = iteration
+        self.iteration, self.reported_at = iteration, now
         self.iterations.append(iteration)
         self.shown.append(value)
         if not held:

@@ -39,4 +39,6 @@ def _trial(machine: ExplorationMachine, run: Run, *, is_over: bool) -> TrialView
         run.lap,
         run.error,
         tuple(run.broken),
+        run.begun_at,
+        run.reported_at,
     )

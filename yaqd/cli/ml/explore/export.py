@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,7 +94,7 @@ def _frozen(optuna: Any, view: ExplorationView, trial: TrialView, space: Mapping
     state = optuna.trial.TrialState.COMPLETE if is_complete else optuna.trial.TrialState.PRUNED
     if trial.failure:
         state = optuna.trial.TrialState.FAIL
-    return optuna.trial.create_trial(
+    made = optuna.trial.create_trial(
         state=state,
         value=best if is_complete else None,
         params=dict(trial.params),
@@ -101,6 +102,10 @@ def _frozen(optuna: Any, view: ExplorationView, trial: TrialView, space: Mapping
         intermediate_values={epoch: value for epoch, value in enumerate(trial.values) if not math.isnan(value)},
         user_attrs={"spent_s": trial.spent_s, "number": trial.number},
     )
+    times = [view.started + at_s for at_s in (trial.begun_s, trial.reported_s)]
+    if all(map(math.isfinite, times)):
+        made.datetime_start, made.datetime_complete = map(datetime.fromtimestamp, times)
+    return made
 
 
 def _distribution(optuna: Any, view: ExplorationView, name: str, dimension: Dimension | None) -> Any:
