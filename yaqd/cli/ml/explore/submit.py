@@ -100,12 +100,13 @@ def _stands(job: "SubmittedJob", watch: "list[ExplorationWatch]") -> str:
     from tez_adapter.client.exploration import ExplorationWatch
     from tez_adapter.client.rm_client import RmUnavailable
     from yaqd.cli.ml.explore.table import headline
+    from yaqd.ipc import RemoteException
 
     try:
         if not watch:
             watch.append(ExplorationWatch(job.conf, job.report()))
         view = watch[0].look()
-    except RmUnavailable:
+    except (RmUnavailable, RemoteException):
         return ""
     return "" if view is None else headline(view)
 
