@@ -1,11 +1,12 @@
 """What the machine of explorations notices of reports: the best trial, limits, and reports without the metric."""
 
 from dataclasses import replace
+from math import inf
 
 from tests.tez_exploration.exploration_world import World
 from tez_adapter.core.exploration import events as ev
 from yaqd.policies.explore.facts import TrialState
-from yaqd.policies.explore.metric import Limit
+from yaqd.policies.explore.metric import Limit, Metric
 
 
 def two_slots(world: World) -> World:
@@ -42,3 +43,11 @@ def test_a_trial_that_never_reports_the_metric_fails_alone_where_others_do() -> 
     assert world.machine.run(1).error == "none of its first 3 reports has accuracy: they have precision"
     assert world.end is None and world.machine.trials.states[1] == TrialState.ENDED
     assert world.do(ev.ReportLeftOut(0, 1, names, 3)).answer.order is ev.Order.CONTINUE
+
+
+def test_an_infinity_is_said_with_what_it_counts_as() -> None:
+    for metric, said in ((Metric(), "the lowest of all"), (Metric("min", 0.0, 3.0), "its bound")):
+        world = two_slots(World.of("default", metric=metric))
+        for number in range(2):
+            world.do(reported(number, inf))
+        assert world.lines == [f"trial 0 reports inf as accuracy in iteration 1: such epochs count as {said}"]

@@ -3,8 +3,8 @@
 - The index of a trial is the best, over all horizons, of P(target within the horizon) / E[slot seconds until then].
 - A fresh trial is worth what a look at all trials so far, and then running the best of them as they looked, would have
   brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
-- Nobody ends before its last epoch. A trial that is worth less than what waits is parked. It comes back when nothing
-  better waits.
+- Nobody ends before its last epoch. A trial that is worth a tenth less than what waits is parked. It comes back when
+  nothing better waits.
 - Trials without any chance do not take slots from each other; the one with the best metric goes first.
 - A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill
   threshold waits behind all others.
