@@ -1,14 +1,17 @@
 """What is said of explorations that wait, are ending or are something else, without a cluster."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
-from tests.tez_exploration.exploration_manager import World
+from tests.tez_exploration.exploration_manager import TERMS, World
 from tez_adapter.client.exploration import ExplorationWatch
 from tez_adapter.client.rm_client import ApplicationReport
+from tez_adapter.exploration.beginnings import check_terms
 from yaqd.cli.exits import CommandError
 from yaqd.cli.ml.explore.listing import print_explorations
 from yaqd.cli.ml.submit import _stopped
@@ -64,3 +67,18 @@ def test_a_stop_tells_what_begins_anew_and_refuses_other_jobs() -> None:
 )
 def test_rates_are_for_people(value: float, said: str) -> None:
     assert worded(Why.WORTH_MOST, value, 0.0).startswith(f"its slot is worth most here: {said}, ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    (
+        ({"target": 5.0}, "--target 5: policy index predicts metrics from 0 to 1"),
+        ({"target": 0.2, "kill": 0.3}, "--kill 0.3 is no worse than --target 0.2"),
+        ({"solved": "last >= 0.5", "target": 0.2}, "--solved and --target"),
+        ({"style": "command", "arguments": ("a.sh", "{levl}")}, "{levl} in the command: the space has level, speed"),
+    ),
+)
+def test_what_explore_refuses_is_refused_wherever_terms_come_from(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        check_terms(replace(TERMS, policy="index", **changes))
+    assert said in str(refused.value)
