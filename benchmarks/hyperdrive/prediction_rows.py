@@ -5,8 +5,8 @@ Row `prediction`: processor time from one curve to the chance of the target by e
 walkers one array. Rows `calibration` (Brier score of P(y(51) >= target)) and `coverage` (part of the true last values
 in the 90 % interval) ask about real curves (`taskset.py`); beside them stands the expected calibration error.
 
-The level prior (`TASKSET_LEVEL`), the temper and the part of late shapes were chosen on the rows with even numbers, the
-temper also on drawn curves. The rows with odd numbers are what is reported.
+The settings are those of `yaq sim run hyperdrive-taskset`. The temper and the part of late shapes were chosen on the
+rows with even numbers, the temper also on drawn curves. The rows with odd numbers are what is reported.
 """
 
 import time
@@ -20,7 +20,7 @@ from benchmarks.options import Options, progress
 from benchmarks.report import Row, make_row
 from yaqd.policies.curves.reach import LibraryReach, Outlook, Reach, WalkersReach
 from yaqd.policies.curves.samples import Floats, Ints
-from yaqd.sim.experiments.exploring import TASKSET_LEVEL
+from yaqd.sim.experiments.exploring import reach_of
 from yaqd.sim.workloads.drawn import WorkloadError
 
 #: and what must hold
@@ -125,7 +125,7 @@ class Answers:
 def _truth(options: Options, asked: Cases, rows: list[Row], beside: dict[str, Mapping[str, Any]]) -> None:
     if options.scale < 1:
         asked = asked.some(np.arange(0, len(asked), round(1 / options.scale)))
-    ours = Answers(LibraryReach(level=TASKSET_LEVEL), asked)
+    ours = Answers(reach_of("taskset", "library"), asked)
     theirs = None
     if options.theirs:
         progress(f"walkers on {len(asked)} cases, most of a second each")

@@ -10,7 +10,8 @@ from benchmarks.hyperdrive import prediction_rows
 from benchmarks.hyperdrive.prediction_rows import Answers
 from benchmarks.hyperdrive.taskset import Cases, cases
 from benchmarks.options import parse_options
-from yaqd.policies.curves.reach import LibraryReach
+from yaqd.policies.curves.reach import Level, LibraryReach
+from yaqd.sim.experiments import exploring
 
 
 @pytest.fixture
@@ -58,6 +59,21 @@ def test_rows_of_truth_without_the_walkers() -> None:
     assert found["calibration"].theirs is None
     assert 0.0 <= found["coverage"].ours <= 100.0
     assert list(beside["calibration"]["by known epochs"]) == ["5", "10", "20"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_calibrated_is_what_the_experiments_explore_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--only", "calibration", "--side", "ours"]
+    options = parse_options("hyperdrive", "", list(prediction_rows.ROWS), words=words)
+
+    def brier() -> float:
+        exploring.reach_of.cache_clear()
+        return prediction_rows.measure(options)[0][0].ours
+
+    own = brier()
+    monkeypatch.setitem(exploring._LEVELS, "taskset", Level(start=-5.0, start_sd=0.01))
+    assert brier() > 2 * own
+    exploring.reach_of.cache_clear()
 
 
 def test_scores_are_those_of_the_chances() -> None:

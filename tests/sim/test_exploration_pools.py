@@ -113,6 +113,7 @@ def test_a_case_says_times_spread_and_what_was_lost(tmp_path: Path, monkeypatch:
     numbers, times = run_exploring(ExploreCase("default", drawn, "default"), 1)
     hours = np.array(times).reshape(2, 4) / 3600
     assert numbers["hit_h"] == pytest.approx(float(np.sqrt(hours.mean(axis=1).prod())))
+    assert numbers["hit_median_h"] == pytest.approx(float(np.sqrt(np.median(hours, axis=1).prod())))
     assert numbers["hit_mean_h"] == pytest.approx(float(hours.mean()))
     assert numbers["spread_h"] == pytest.approx(float(np.ptp(hours)))
     assert numbers["order_spread_h"] == pytest.approx(float(np.sqrt(np.ptp(hours, axis=1).prod())))

@@ -13,6 +13,7 @@ from yaqd.sim.experiments.model import Experiment, Measure, Plot, Row
 _SOURCE: Final = "HyperDrive (Middleware 2017), chapter 8"
 _COLUMNS: Final = (
     ("hit_h", "time h", 2),
+    ("hit_median_h", "median h", 2),
     ("hit_mean_h", "mean h", 2),
     ("hit_p90_h", "p90 h", 2),
     ("order_spread_h", "spread h", 2),
@@ -29,6 +30,8 @@ _KILLS: Final[dict[str, tuple[float, float]]] = {
 }
 #: epochs between two evaluations: Bandit and POP, EarlyTerm
 _BOUNDARIES: Final = {"taskset": (5, 15), "cifar": (10, 30), "cifar-plain": (10, 30)}
+#: epochs of ours' first look
+_LOOKS: Final = {"taskset": 3, "cifar": 6, "cifar-plain": 6}
 
 
 def _ours(drawn: ExploreDrawn, label: str = "index", **more: Any) -> ExploreCase:
@@ -44,6 +47,15 @@ def _paper(drawn: ExploreDrawn, policy: str, label: str = "", has_kill: bool = F
     boundary = seldom if policy == "earlyterm" else often
     kill = _KILLS[drawn.pool][1] if policy == "pop" or has_kill else None
     return ExploreCase(label or policy, drawn, policy, boundary=boundary, kill=kill, **more)
+
+
+def _often(drawn: ExploreDrawn, prefix: str = "") -> tuple[ExploreCase, ...]:
+    """Return the paper's policies that predict, with ours' kill threshold, at each multiple of its first look."""
+    every, kill = _LOOKS[drawn.pool], _KILLS[drawn.pool][0]
+    return tuple(
+        ExploreCase(f"{prefix}{policy}, as ours", drawn, policy, boundary=every, kill=kill)
+        for policy in ("earlyterm", "pop")
+    )
 
 
 def _asha(drawn: ExploreDrawn, kind: str, grace: int, eta: int, label: str = "", **more: Any) -> ExploreCase:
@@ -102,6 +114,7 @@ TASKSET: Final = Experiment(
         _ours(_T),
         *(_paper(_T, name) for name in ("pop", "bandit", "earlyterm", "default", "median", "hyperband", "patience")),
         *(_paper(_T, name, f"{name}, kill", has_kill=True) for name in ("bandit", "earlyterm")),
+        *_often(_T),
         *_T_GRID,
     ),
     rows=(
@@ -115,6 +128,9 @@ TASKSET: Final = Experiment(
         _times("median", "median stopping / ours", "index", ("median",), 2.5),
         _times("hyperband", "Hyperband / ours", "index", ("hyperband",), 2.5),
         _times("taskset-pop", "POP as printed / ours", "index", ("pop",), None),
+        _times("taskset-earlyterm-often", "EarlyTerm with ours' kill threshold and looks / ours", "index",
+               ("earlyterm, as ours",), None),
+        _times("taskset-pop-often", "POP with ours' kill threshold and looks / ours", "index", ("pop, as ours",), None),
         _times("taskset-patience", "patience / ours", "index", ("patience",), None),
         _times("spread-bandit", "spread over orders, Bandit / ours", "index", ("bandit",), 2.1, "order_spread_h", 2.06),
         _times("spread-earlyterm", "spread over orders, EarlyTerm / ours", "index", ("earlyterm",), 2.1,
@@ -167,16 +183,25 @@ def _capacity_cases(slots: int, rank: int) -> tuple[ExploreCase, ...]:
     )
 
 
+def _often_at(slots: int, rank: int) -> tuple[ExploreCase, ...]:
+    return _often(ExploreDrawn("taskset", slots, rank), f"{slots} slots rank {rank}: ")
+
+
 _BY_CAPACITY: Final = {pair: _capacity_cases(*pair) for pair in CAPACITIES}
 CAPACITY: Final = Experiment(
     name="hyperdrive-capacity",
     title="4, 8 and 15 slots, the 10th, 20th and 50th best as the target, each against the best of 21 others",
     source=_SOURCE,
-    cases=tuple(case for cases in _BY_CAPACITY.values() for case in cases),
+    cases=tuple(case for pair, cases in _BY_CAPACITY.items() for case in (*cases, *_often_at(*pair))),
     rows=(
         *(
             _times(f"capacity-{slots}-{rank}", f"{slots} slots, {rank}th best: the best other / ours", cases[0].label,
                    _labels(cases[1:]), 1.05)
+            for (slots, rank), cases in _BY_CAPACITY.items()
+        ),
+        *(
+            _times(f"often-{slots}-{rank}", f"{slots} slots, {rank}th best: EarlyTerm, POP with ours' looks / ours",
+                   cases[0].label, _labels(_often_at(slots, rank)), None)
             for (slots, rank), cases in _BY_CAPACITY.items()
         ),
         *(_none_lost(f"lost-{slots}-{rank}", cases[0].label) for (slots, rank), cases in _BY_CAPACITY.items()),
@@ -194,6 +219,7 @@ CIFAR: Final = Experiment(
     cases=(
         _ours(_C),
         *(_paper(_C, name) for name in ("pop", "bandit", "earlyterm", "default", "median", "hyperband")),
+        *_often(_C),
         *_C_GRID,
     ),
     rows=(
@@ -208,6 +234,8 @@ CIFAR: Final = Experiment(
                "hit_p90_h"),
         _times("cifar-bandit", "Bandit / ours", "index", ("bandit",), None, "hit_mean_h", 1.6),
         _times("cifar-pop", "POP as printed / ours", "index", ("pop",), None, "hit_mean_h"),
+        _times("cifar-often", "EarlyTerm, POP with ours' kill threshold and looks / ours", "index",
+               _labels(_often(_C)), None, "hit_mean_h"),
         _times("cifar-spread-earlyterm", "spread over all orders, EarlyTerm / ours", "index", ("earlyterm",), 2.1,
                "spread_h", 2.1),
         _times("cifar-spread-default", "spread over all orders, Default / ours", "index", ("default",), 6.4,
