@@ -168,6 +168,24 @@ def test_a_trial_that_ends_its_containers_has_failed_and_the_others_go_on() -> N
     assert {number for number, _ in world.reports()} == {1, 2}
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_one_trial_that_fails_holds_up_no_other(policy: str) -> None:
+    world = two_slots(World.of(policy, trials=12, epochs=9, hopeless=9))
+    failed = False
+
+    def fail_once(world: World) -> None:
+        nonlocal failed
+        process = next((process for process in world.running() if process.number == 3), None)
+        if process is not None and not failed:
+            failed = True
+            world.processes.pop((process.number, process.lap))
+            world.do(ev.TrialOver(process.number, process.lap, "out of memory"))
+
+    world.run(disturb=fail_once)
+    assert failed and world.end is not None and world.end.text == "all trials have ended"
+    assert {number for number, _ in world.reports()} >= set(range(12)) - {3}
+
+
 def test_a_trial_that_somebody_else_stops_goes_on() -> None:
     world = two_slots(World.of("default", epochs=3))
     process = world.running()[0]

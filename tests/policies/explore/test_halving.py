@@ -90,3 +90,30 @@ def test_a_rung_of_hyperband_ends_when_all_came_and_the_best_third_goes_on() -> 
     assert actions(run_epochs(policy, trials, 6, [0.5] * 6))[-1] == Action.TERMINATE
     assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [8, 7, 5, 4, 3, 2, 1, 0]
     assert trials.states.tolist().count(TrialState.PARKED) == 8
+
+
+def test_a_rung_of_hyperband_does_not_wait_for_trials_that_failed() -> None:
+    """Trial 0 fails before a report, 8 after it came to its rung: 7 and 6 go on of the 8 that came, 8 / 3 rounded."""
+    trials, policy = Trials(9, 9), Hyperband(terms(epochs=9), NOBODY)
+    for start in policy.allocate(trials, 9, 0.0):
+        trials.start(start.number)
+    for number in range(1, 9):
+        run_epochs(policy, trials, number, [number / 10])
+    trials.states[0] = trials.states[8] = TrialState.ENDED
+    starts = policy.allocate(trials, 2, 0.0)
+    assert [start.number for start in starts] == [7, 6]
+    for start in starts:
+        trials.start(start.number)
+    trials.states[[6, 7]] = TrialState.ENDED
+    # nobody is left of the bracket, so the slots go to the best others
+    assert [start.number for start in policy.allocate(trials, 2, 0.0)] == [5, 4]
+
+
+def test_trials_that_a_generator_has_no_values_for_are_not_begun() -> None:
+    trials, policy = Trials(9, 9), Hyperband(terms(epochs=9), NOBODY)
+    (first,) = policy.allocate(trials, 1, 0.0)
+    trials.start(first.number)
+    trials.states[1:] = TrialState.ENDED
+    assert policy.allocate(trials, 1, 0.0) == []
+    run_epochs(policy, trials, 0, [0.5])
+    assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [0]

@@ -157,6 +157,7 @@ class Hyperband(Default):
     def allocate(self, trials: Trials, free: int, now: float) -> list[Start]:
         """Start what brackets have waiting, the oldest bracket first, then begin new ones."""
         starts: list[Start] = []
+        self._drop_ended(trials)
         for bracket in self._brackets:
             self._take(bracket, free, starts)
         while len(starts) < free:
@@ -166,6 +167,18 @@ class Hyperband(Default):
                 break
             self._take(begun, free, starts)
         return starts + leftovers(trials, free - len(starts), set(self._of))
+
+    def _drop_ended(self, trials: Trials) -> None:
+        """Wait no more for trials that ended unasked, as their program failed or had no more epochs."""
+        for bracket in list(self._brackets):
+            held = np.array([*bracket.running, *bracket.waiting], dtype=np.int64)
+            ended = {int(number) for number in held[trials.states[held] == TrialState.ENDED]}
+            if ended:
+                bracket.running -= ended
+                bracket.waiting = [number for number in bracket.waiting if number not in ended]
+                for number in ended:
+                    del self._of[number]
+                self._close_rung(bracket, trials)
 
     def _take(self, bracket: _Bracket, free: int, starts: list[Start]) -> None:
         while bracket.waiting and len(starts) < free:
@@ -195,25 +208,30 @@ class Hyperband(Default):
         if count < bracket.epochs:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, bracket.epochs)
         metric = float(trials.values[number, count - 1])
-        self._came(bracket, metric, number)
+        self._came(bracket, metric, number, trials)
         return Verdict(Action.PARK, Why.AT_RUNG, count, bracket.epochs, metric)
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Go on until the rung; note a trial that ran all its epochs."""
         count = int(trials.counts[number])
         if count >= self.terms.epochs and number in self._of:
-            self._came(self._of[number], float(trials.values[number, count - 1]), number)
+            self._came(self._of[number], float(trials.values[number, count - 1]), number, trials)
         return super().iterated(trials, number, now)
 
-    def _came(self, bracket: _Bracket, metric: float, number: int) -> None:
+    def _came(self, bracket: _Bracket, metric: float, number: int, trials: Trials) -> None:
         bracket.running.discard(number)
         bracket.came.append((metric, number))
+        self._close_rung(bracket, trials)
+
+    def _close_rung(self, bracket: _Bracket, trials: Trials) -> None:
+        """Where all came, let the best go on; a bracket whose last rung is over is over itself."""
         if bracket.running or bracket.waiting:
             return
         if bracket.epochs >= self.terms.epochs:
             self._brackets.remove(bracket)
             return
-        best = sorted(bracket.came, key=lambda one: (-one[0], one[1]))[: len(bracket.came) // self._eta]
+        able = [one for one in bracket.came if trials.states[one[1]] != TrialState.ENDED]
+        best = sorted(able, key=lambda one: (-one[0], one[1]))[: len(bracket.came) // self._eta]
         bracket.epochs = min(self.terms.epochs, bracket.epochs * self._eta)
         bracket.waiting = [number for _, number in best]
         for _, number in bracket.came:
