@@ -177,7 +177,7 @@ def begin(
     checkpoints.keep_only((run.number, run.checkpoint) for run in machine.runs.values() if run.checkpoint is not None)
     for number, run in machine.runs.items():
         if run.params is not None and run.shown and generator.is_adaptive:
-            generator.told(number, run.params, float(machine.trials.best[number]), True)
+            generator.told(number, run.params, machine.trials.score(number), True)
     return Beginning(machine, generator, own, checkpoints, float(records[0]["started"]))
 
 

@@ -1,5 +1,6 @@
 """Trials as they are booked: states, hostile metrics, targets that rise."""
 
+import math
 from math import inf, nan
 
 import pytest
@@ -36,19 +37,25 @@ def test_the_last_epoch_ends_a_trial_whatever_is_decided() -> None:
         assert trials.settle(0, GO_ON) == state
 
 
-@pytest.mark.parametrize("metric", [nan, inf, -inf])
-def test_what_is_no_number_counts_as_the_lowest_metric_seen(metric: float) -> None:
-    trials = Trials(2, 3)
-    trials.start(0)
-    trials.start(1)
-    trials.report(0, metric, 1.0)
-    assert trials.values[0, 0] == 0.0
-    trials.report(1, 0.4, 1.0)
+@pytest.mark.parametrize("odd", [nan, inf, -inf])
+def test_what_is_no_number_has_the_lowest_metric_of_all_and_is_nobody_s_best(odd: float) -> None:
+    trials = Trials(3, 4)
+    for number in range(3):
+        trials.start(number)
+    trials.report(0, odd, 1.0)
+    assert math.isnan(trials.values[0, 0]) and trials.score(0) == trials.metric(0) == -inf
+    trials.report(1, -0.4, 1.0)
+    trials.report(0, odd, 1.0)
+    trials.report(1, -2.3, 1.0)
+    trials.report(1, odd, 1.0)
+    # also those that were reported before there was a lower one
+    assert trials.values[0, :2].tolist() == [-2.3, -2.3]
+    assert trials.values[1, :3].tolist() == [-0.4, -2.3, -2.3]
+    assert trials.best.tolist() == [-inf, -0.4, -inf] and trials.best_of_all == -0.4
+    assert [trials.score(number) for number in range(3)] == [-2.3, -0.4, -inf]
+    assert (trials.metric(0), trials.metric(1)) == (-inf, -inf)
     trials.report(1, -0.3, 1.0)
-    trials.report(0, metric, 1.0)
-    assert trials.values[0, 1] == -0.3
-    assert trials.best.tolist() == [0.0, 0.4]
-    assert trials.best_of_all == 0.4
+    assert trials.metric(1) == -0.3
 
 
 def test_fresh_trials_come_in_order_and_stay_until_they_start() -> None:
@@ -64,10 +71,12 @@ def test_fresh_trials_come_in_order_and_stay_until_they_start() -> None:
 
 
 def test_a_target_that_nobody_said_rises_with_the_best() -> None:
-    trials = Trials(2, 3)
+    trials = Trials(3, 3)
     assert aim(terms(0.7), trials) == 0.7
     assert aim(terms(None), trials) == inf
     for number, metric in ((0, 0.1), (1, 0.6)):
         trials.start(number)
         trials.report(number, metric, 1.0)
+    trials.start(2)
+    trials.report(2, nan, 1.0)
     assert aim(terms(None), trials, rise=0.1) == pytest.approx(0.65)

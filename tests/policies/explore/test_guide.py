@@ -49,3 +49,16 @@ def test_trials_without_hyperparameters_come_in_order() -> None:
         trials.start(number)
         trials.report(number, 0.1, 1.0)
     assert trials.fresh(2) == [5, 6]
+
+
+def test_where_nothing_was_a_number_trials_come_in_order_and_such_a_place_is_left() -> None:
+    params = np.linspace(0, 1, 100)[:, None]
+    trials = Trials(100, 5, ForestGuide(params, start=10))
+    for number in range(0, 100, 9):
+        trials.start(number)
+        trials.report(number, np.nan, 1.0)
+    assert trials.fresh(2) == [1, 2]
+    for number in range(0, 54, 9):
+        trials.report(number, -1.0 - number, 1.0)
+    # from 54 on there was no number
+    assert max(trials.fresh(20)) < 40

@@ -192,8 +192,7 @@ class ExplorationMachine:
     def _answer(self, run: Run, verdict: Verdict, *, reached: bool) -> ev.Answer:
         state = self.trials.settle(run.number, verdict)
         run.verdict = verdict
-        best = float(self.trials.best[run.number])
-        self._decide(ev.TellGenerator(run.number, best, state == TrialState.ENDED))
+        self._decide(ev.TellGenerator(run.number, self.trials.score(run.number), state == TrialState.ENDED))
         if reached:
             self._win(run)
         moves = state == TrialState.RUNNING and self.placing.is_closing(run)
@@ -305,7 +304,7 @@ class ExplorationMachine:
         run.verdict = Verdict(Action.TERMINATE, why, count, self.trials.epochs)
         self._record({"do": "ended", "number": run.number, "why": int(why), "error": error})
         self.trials.settle(run.number, run.verdict)
-        self._decide(ev.TellGenerator(run.number, float(self.trials.best[run.number]), True))
+        self._decide(ev.TellGenerator(run.number, self.trials.score(run.number), True))
         if error and (why_all := self.findings.failed(error, len(self.trials))):
             self._finish(False, why_all)
 

@@ -141,18 +141,22 @@ class Trials:
         """`guide`: orders fresh trials; without one they come by number."""
         self.epochs: Final = epochs
         self._guide: Final = guide
-        #: (trials, epochs): the metric after each epoch, NaN where it has not run
+        #: (trials, epochs): the metric after each epoch, NaN where it has not run. An epoch without a finite number has
+        #: the lowest of all trials' metrics, also of later ones; NaN while there is none
         self.values: Floats = np.full((many, epochs), nan)
         self.counts: Ints = np.zeros(many, dtype=np.int64)
         self.states = np.zeros(many, dtype=_BYTE)
         #: slot time so far, s
         self.spent_s: Floats = np.zeros(many)
-        #: highest metric so far, -inf before there is one
+        #: highest finite metric so far, -inf before there is one
         self.best: Floats = np.full(many, -inf)
         #: as the last verdict labelled it
         self.priority: Floats = np.zeros(many)
         self.best_of_all = -inf
         self._lowest = inf
+        #: epochs without a finite number: trials and epochs; which trials' newest one is such
+        self._odd: tuple[list[int], list[int]] = ([], [])
+        self._is_odd = np.zeros(many, dtype=np.bool_)
         self._cursor = 0
         #: epochs that have ended and what they took, s
         self._ended = 0
@@ -199,25 +203,44 @@ class Trials:
         self.states[number] = TrialState.RUNNING
 
     def report(self, number: int, metric: float, took_s: float) -> None:
-        """Note the metric after one more epoch. What is no finite number counts as the lowest metric seen.
+        """Note the metric after one more epoch; what is no finite number is worse than any.
 
         Raises ValueError where the trial does not run or has run all its epochs.
         """
         count = int(self.counts[number])
         if self.states[number] != TrialState.RUNNING or count >= self.epochs:
             raise ValueError(f"trial {number} reports epoch {count + 1} of {self.epochs} and does not run")
-        if not isfinite(metric):
-            metric = self._lowest if isfinite(self._lowest) else 0.0
-        self._lowest = min(self._lowest, metric)
-        self.values[number, count] = metric
         self.counts[number] = count + 1
         self.spent_s[number] += took_s
         self._ended += 1
         self._whole_s += took_s
+        self._is_odd[number] = not isfinite(metric)
+        if self._is_odd[number]:
+            self._odd[0].append(number)
+            self._odd[1].append(count)
+            self.values[number, count] = self._lowest if isfinite(self._lowest) else nan
+            return
+        self.values[number, count] = metric
+        if metric < self._lowest:
+            self._lowest = metric
+            self.values[self._odd] = metric
         if metric > self.best[number]:
             self.best[number] = metric
             if metric > self.best_of_all:
                 self.best_of_all = metric
+
+    def metric(self, number: int) -> float:
+        """Return a trial's newest metric as it is held to others: -inf where it is no finite number."""
+        return -inf if self._is_odd[number] else float(self.values[number, self.counts[number] - 1])
+
+    def score(self, number: int) -> float:
+        """Return a trial's highest metric: the lowest of all trials' where none of what it reported is a finite number.
+
+        -inf where it has reported nothing, and where nobody has reported a finite number.
+        """
+        best = float(self.best[number])
+        is_odd = best == -inf and self.counts[number] > 0 and isfinite(self._lowest)
+        return self._lowest if is_odd else best
 
     def settle(self, number: int, verdict: Verdict) -> TrialState:
         """Carry a verdict out; return the trial's state. A trial that has run all its epochs ends."""
@@ -273,7 +296,7 @@ def aim(terms: Terms, trials: Trials, rise: float = 0.02) -> float:
     """
     if terms.target is not None:
         return terms.target
-    known = trials.best[trials.counts > 0]
+    known = trials.best[np.isfinite(trials.best)]
     if not known.size:
         return inf
     best = float(known.max())

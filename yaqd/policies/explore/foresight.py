@@ -25,4 +25,4 @@ class Predicted:
 def _seen(trials: Trials, numbers: Ints) -> tuple[Floats, Ints]:
     counts = trials.counts[numbers]
     longest = int(counts.max(initial=0))
-    return np.nan_to_num(trials.values[numbers, :longest]), counts
+    return np.where(np.arange(longest) < counts[:, None], trials.values[numbers, :longest], 0.0), counts

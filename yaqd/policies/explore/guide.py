@@ -5,6 +5,7 @@ for hundreds of trials.
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final
 
 import numpy as np
@@ -111,8 +112,10 @@ class ForestGuide:
     def order(self, trials: Trials) -> Ints:
         """Return the fresh trials, the best first."""
         seen = np.flatnonzero(trials.counts > 0)
-        if len(seen) >= max(self._start, self._fitted * _GROWTH) and self._params.shape[1]:
-            forest = grow(self._params[seen], trials.best[seen], self._seed)
+        is_due = len(seen) >= max(self._start, self._fitted * _GROWTH) and self._params.shape[1]
+        if is_due and isfinite(trials.best_of_all):
+            scores = np.array([trials.score(number) for number in seen.tolist()])
+            forest = grow(self._params[seen], scores, self._seed)
             self._order = np.argsort(-forest.predict(self._params), kind="stable")
             self._fitted = len(seen)
         return np.asarray(self._order[trials.states[self._order] == TrialState.FRESH])

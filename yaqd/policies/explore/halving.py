@@ -6,7 +6,7 @@ ASHA: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 
 
 from bisect import insort
 from dataclasses import dataclass, field
-from math import ceil, floor, log
+from math import ceil, floor, inf, log
 from typing import Final
 
 import numpy as np
@@ -39,9 +39,14 @@ def rungs(epochs: int, grace: int, eta: int) -> list[int]:
 
 
 def quantile(ordered: list[float], part: float) -> float:
-    """Return a quantile of ordered values by straight lines between them, as `numpy.percentile` does."""
+    """Return a quantile of ordered values by straight lines between them, as `numpy.percentile` does.
+
+    It is -inf below the first finite value.
+    """
     at = (len(ordered) - 1) * part
     low = int(at)
+    if ordered[low] == -inf:
+        return -inf
     above = ordered[min(low + 1, len(ordered) - 1)]
     return ordered[low] + (above - ordered[low]) * (at - low)
 
@@ -62,7 +67,7 @@ class AshaStop(Default):
         seen = self._seen.get(count)
         if seen is None:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, 0.0)
-        metric = float(trials.values[number, count - 1])
+        metric = trials.metric(number)
         cut = quantile(seen, self._part) if seen else metric
         insort(seen, metric)
         if metric < cut:
@@ -122,7 +127,7 @@ class AshaPromote(Default):
         came = self._rungs.get(count)
         if came is None:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, 0.0)
-        metric = float(trials.values[number, count - 1])
+        metric = trials.metric(number)
         came.append((metric, number))
         return Verdict(Action.PARK, Why.AT_RUNG, count, count, metric)
 
@@ -207,7 +212,7 @@ class Hyperband(Default):
             return Verdict(Action.CONTINUE, Why.ROOM)
         if count < bracket.epochs:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, bracket.epochs)
-        metric = float(trials.values[number, count - 1])
+        metric = trials.metric(number)
         self._came(bracket, metric, number, trials)
         return Verdict(Action.PARK, Why.AT_RUNG, count, bracket.epochs, metric)
 
@@ -215,7 +220,7 @@ class Hyperband(Default):
         """Go on until the rung; note a trial that ran all its epochs."""
         count = int(trials.counts[number])
         if count >= self.terms.epochs and number in self._of:
-            self._came(self._of[number], float(trials.values[number, count - 1]), number, trials)
+            self._came(self._of[number], trials.metric(number), number, trials)
         return super().iterated(trials, number, now)
 
     def _came(self, bracket: _Bracket, metric: float, number: int, trials: Trials) -> None:

@@ -69,7 +69,7 @@ class Bandit(Default):
         if waits is not None:
             return waits
         held = float(trials.best[number]) * (1.0 + self._slack)
-        if held > trials.best_of_all:
+        if held > trials.best_of_all or trials.best_of_all == -inf:
             return Verdict(Action.CONTINUE, Why.NEAR_BEST, held, trials.best_of_all)
         return Verdict(Action.TERMINATE, Why.FAR_FROM_BEST, held, trials.best_of_all)
 
@@ -114,8 +114,7 @@ class Median(Default):
         if self._means.shape != trials.values.shape:
             self._means = np.full(trials.values.shape, np.nan)
         count = int(trials.counts[number])
-        before = float(self._means[number, count - 2]) if count > 1 else 0.0
-        self._means[number, count - 1] = before + (float(trials.values[number, count - 1]) - before) / count
+        self._means[number, count - 1] = trials.values[number, :count].mean()
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Compare the trial's best with the others' means after as many epochs."""
@@ -156,7 +155,7 @@ class Patience(Default):
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Count the epochs since the trial rose."""
-        metric = float(trials.values[number, count - 1])
+        metric = trials.metric(number)
         level, since = self._rose.get(number, (-inf, 0))
         if metric > level + self._rise:
             self._rose[number] = (metric, count)
