@@ -109,7 +109,10 @@ class Exploration:
     trials: int = 100
     #: after which it ends; 0: when all trials have
     max_time_s: float = 0.0
+    #: a name, or NAME:OPTION=NUMBER,...
     policy: str = "index"
+    #: of the policies that predict
+    predictor: str = "library"
     generator: str = "random"
     #: the text of its file (TOML); "" where a file of configurations needs none
     space: str = ""

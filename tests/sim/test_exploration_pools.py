@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.sim.small_taskset import write_taskset
+from yaqd.policies.curves.reach import REACH, LibraryReach
 from yaqd.sim.experiments.exploring import LOST_S, ExploreCase, ExploreDrawn, missing_pool, run_exploring
 from yaqd.sim.workloads import WorkloadError
 from yaqd.sim.workloads.exploration import (
@@ -128,3 +129,16 @@ def test_a_drawn_pool_that_ends_without_the_target_counts_sixty_hours() -> None:
     drawn = ExploreDrawn("cifar", orders=2, sets=3)
     numbers, times = run_exploring(ExploreCase("bandit", drawn, "bandit", boundary=1), 1)
     assert times.count(LOST_S) == numbers["lost"] > 0
+
+
+def test_a_case_may_ask_any_predictor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_taskset(tmp_path / "0.json")
+    monkeypatch.setenv("YAQD_TASKSET", str(tmp_path))
+    monkeypatch.setitem(REACH._foreign, "coarse", LibraryReach(shapes=5))
+    drawn = ExploreDrawn(slots=2, rank=3, orders=2)
+    ours, theirs = (
+        run_exploring(ExploreCase("index", drawn, "index", predictor=name), 1)[0] for name in ("library", "coarse")
+    )
+    assert ours["lost"] == theirs["lost"] == 0 and ours != theirs
+    with pytest.raises(ValueError, match="known: library, walkers"):
+        run_exploring(ExploreCase("index", drawn, "index", predictor="nobody"), 1)

@@ -7,7 +7,7 @@ from tez_adapter.jobspec import Exploration
 from yaqd.policies.explore.facts import ExplorePolicy, Terms
 from yaqd.policies.explore.foresight import Predicted
 from yaqd.policies.explore.metric import Metric, Solved
-from yaqd.policies.explore.policies import EXPLORE
+from yaqd.policies.explore.policies import made, parsed
 from yaqd.policies.explore.promise import reach_of
 
 #: policies that ask the predictor
@@ -37,7 +37,7 @@ def policy_terms(terms: Exploration) -> Terms:
 
 def make_policy(terms: Exploration) -> ExplorePolicy:
     """Return the policy with its predictor. Raises UnknownPolicy, ValueError."""
-    return EXPLORE[terms.policy](policy_terms(terms), Predicted(reach_of(terms.level)))
+    return made(terms.policy, policy_terms(terms), Predicted(reach_of(terms.level, terms.predictor)))
 
 
 def refuse_contradictions(terms: Exploration) -> None:
@@ -56,8 +56,10 @@ def refuse_contradictions(terms: Exploration) -> None:
 
 
 def _check_scale(terms: Exploration) -> None:
-    """Raises ValueError for a metric that a predicting policy knows no scale of."""
-    if terms.policy not in PREDICTING or terms.level or (terms.lower is not None and terms.upper is not None):
+    """Raises ValueError for a metric that its policy knows no scale of: one that predicts does not, nor does bandit."""
+    policy = parsed(terms.policy)[0]
+    is_known = (terms.lower is not None and terms.upper is not None) or (policy in PREDICTING and bool(terms.level))
+    if is_known or policy not in (*PREDICTING, "bandit"):
         return
     solved = Solved.parse(terms.solved).bound if terms.solved else None
     known = {"--target": terms.target, "--kill": terms.kill, "--solved": solved}
@@ -65,7 +67,8 @@ def _check_scale(terms: Exploration) -> None:
     if terms.mode == "min":
         odd.append("--mode min")
     if odd:
+        does = "predicts" if policy in PREDICTING else "compares"
         raise ValueError(
-            f"{odd[0]}: policy {terms.policy} predicts metrics from 0 to 1 that rise: say with --lower and --upper "
-            f"between which numbers {terms.metric} lies (beyond them it counts as the bound)"
+            f"{odd[0]}: policy {policy} {does} metrics from 0 to 1 that rise: say with --lower and --upper between "
+            f"which numbers {terms.metric} lies (what is worse counts as the bound)"
         )

@@ -30,6 +30,13 @@ def test_bandit_goes_on_while_one_and_a_half_times_its_best_is_above_the_best() 
     assert goes_on[4].value == pytest.approx(0.615)
 
 
+def test_bandit_keeps_what_is_near_the_best_of_metrics_below_zero_too() -> None:
+    trials, policy = Trials(3, 10), Bandit(terms(), NOBODY)
+    assert actions(run_epochs(policy, trials, 0, [-1.0] * 5)) == [ON] * 5
+    assert actions(run_epochs(policy, trials, 1, [-1.9] * 5)) == [ON] * 5
+    assert actions(run_epochs(policy, trials, 2, [-2.1] * 5)) == [ON] * 4 + [END]
+
+
 @pytest.mark.parametrize(("chance", "action"), [(0.049, END), (0.05, ON)])
 def test_earlyterm_ends_whose_last_metric_will_hardly_be_the_best(chance: float, action: Action) -> None:
     """Section 7.6: at a boundary, if P(y(last) > globalBest) < 0.05."""

@@ -68,7 +68,9 @@ class Bandit(Default):
         waits = self.waits(count) or self.killed(trials, number)
         if waits is not None:
             return waits
-        held = float(trials.best[number]) * (1.0 + self._slack)
+        best = float(trials.best[number])
+        # of a metric below zero too, the slack is to its favour
+        held = best + self._slack * abs(best)
         if held > trials.best_of_all or trials.best_of_all == -inf:
             return Verdict(Action.CONTINUE, Why.NEAR_BEST, held, trials.best_of_all)
         return Verdict(Action.TERMINATE, Why.FAR_FROM_BEST, held, trials.best_of_all)

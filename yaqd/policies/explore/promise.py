@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yaqd.policies.curves.library import Level, LibraryReach
-from yaqd.policies.curves.outlook import Reach
+from yaqd.policies.curves.reach import REACH, Level, LibraryReach, Reach
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.policies.explore.facts import Terms, Trials, TrialState, aim
 from yaqd.policies.explore.foresight import Predicted
@@ -30,13 +29,16 @@ class Promises:
         return bool(self.chance[number] >= self.least)
 
 
-def reach_of(level: str) -> Reach:
-    """Return the predictor for a belief about the metric: "" for the default, or "START START_SD RISE RISE_SD".
+def reach_of(level: str, predictor: str = "library") -> Reach:
+    """Return a predictor by its name.
 
-    Raises ValueError.
+    `level`: a belief about the metric, START START_SD RISE RISE_SD, for the predictor `library`; "" for the default.
+    Raises UnknownPolicy, ValueError.
     """
     if not level.strip():
-        return LibraryReach()
+        return REACH[predictor]
+    if predictor != "library":
+        raise ValueError(f"level {level!r}: it is the belief of the predictor library, and this is {predictor}")
     words = level.replace(",", " ").split()
     try:
         start, start_sd, rise, rise_sd = map(float, words)

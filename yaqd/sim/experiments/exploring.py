@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from yaqd.model.values import value
-from yaqd.policies.curves.reach import Level, LibraryReach, Reach, WalkersReach
+from yaqd.policies.curves.reach import REACH, Level, LibraryReach, Reach, WalkersReach
 from yaqd.policies.curves.samples import Floats
 from yaqd.policies.explore.facts import Terms
 from yaqd.policies.explore.guide import ForestGuide
@@ -82,7 +82,8 @@ class ExploreCase:
     options: tuple[tuple[str, float], ...] = ()
     boundary: int = 10
     kill: float | None = None
-    predictor: Literal["library", "walkers"] = "library"
+    #: a name of `REACH`
+    predictor: str = "library"
     #: of the walkers: the part of them, and of the samples that each takes
     effort: float = 1.0
     is_guided: bool = False
@@ -177,8 +178,11 @@ def _cached(recorded: Recorded, pool: Pool, predictor: str, effort: float) -> Ca
 
 @lru_cache(maxsize=8)
 def reach_of(pool: Pool, predictor: str, effort: float = 1.0) -> Reach:
-    """Return the predictor for a pool; what is believed of levels differs by pool and by nothing else."""
+    """Return the predictor for a pool; what is believed of levels differs by pool and by nothing else.
+
+    Raises UnknownPolicy.
+    """
     if predictor == "walkers":
         walkers = max(_LEAST_WALKERS, 2 * round(_WALKERS * effort / 2))
         return WalkersReach(walkers=walkers, samples=max(_LEAST_SAMPLES, round(_SAMPLES * effort)))
-    return LibraryReach(level=_LEVELS[pool])
+    return LibraryReach(level=_LEVELS[pool]) if predictor == "library" else REACH[predictor]

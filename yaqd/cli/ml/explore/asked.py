@@ -97,7 +97,7 @@ def _check(terms: Exploration) -> None:
             pattern_for(terms.metric, terms.pattern)
         make_policy(terms)
     except UnknownPolicy as error:
-        raise CommandError(f"--policy: {error}") from None
+        raise CommandError(f"--{'predictor' if error.kind == 'reach' else 'policy'}: {error}") from None
     except ValueError as error:
         raise CommandError(str(error)) from None
 

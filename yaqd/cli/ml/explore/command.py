@@ -37,9 +37,11 @@ _LEARNING = ("script", "objective", "train", "command")
 @click.option("--epochs", type=click.IntRange(1), default=100, show_default=True, help="Reports of a trial at most.")
 @click.option("--slots", type=click.IntRange(1, 10_000), default=4, show_default=True, help="Trials at once.")
 @click.option("--max-time", metavar="TIME", help="End after it: seconds, or 90m, 24h.")
-@click.option("--policy", default="index", show_default=True, metavar="NAME",
+@click.option("--policy", default="index", show_default=True, metavar="NAME[:OPTION=X,..]",
               help="Which trial runs: index, pop, earlyterm, bandit, default, asha-stop, asha-promote, hyperband, "
-              "median, patience, or an entry point.")  # fmt: skip
+              "median, patience, or an entry point. Such as asha-stop:grace=3,eta=3.")  # fmt: skip
+@click.option("--predictor", default="library", show_default=True, metavar="NAME",
+              help="What index, pop and earlyterm ask: library, walkers (POP's, slow), or an entry point.")  # fmt: skip
 @click.option("--boundary", type=click.IntRange(1), default=10, show_default=True,
               help="Epochs between two looks, of pop, bandit and earlyterm.")  # fmt: skip
 @click.option("--level", default="", metavar="'A SD R SD'",
