@@ -61,6 +61,9 @@ class World:
     released: list[str] = field(default_factory=list)
     end: ev.EndExploration | None = None
     events: list[ev.Event] = field(default_factory=list)
+    curve: Callable[[int, int], float] = curve
+    #: of a trial, beside the one that is looked for
+    metrics: Callable[[int], dict[str, float]] = lambda number: {}
 
     @classmethod
     def of(cls, policy: str = "index", trials: int = 8, *, can_checkpoint: bool = True, **more: Any) -> "World":
@@ -126,9 +129,16 @@ class World:
         if process.epoch <= process.known:
             return None
         process.known = process.epoch
-        shown = curve(process.number, process.epoch) if value is None else value
+        shown = self.curve(process.number, process.epoch) if value is None else value
         report = ev.TrialReported(
-            process.number, process.lap, process.epoch, shown, 1.0, {}, self.can_checkpoint, memory_mb=100
+            process.number,
+            process.lap,
+            process.epoch,
+            shown,
+            1.0,
+            self.metrics(process.number),
+            self.can_checkpoint,
+            memory_mb=100,
         )
         outcome = self.machine.handle(report, self.now)
         self.records += outcome.records

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from math import inf, nan
+from math import expm1, inf, nan
 
 import pytest
 
@@ -248,6 +248,49 @@ def test_limits_and_conditions_say_what_counts_as_reached() -> None:
     for value in (1.4, 0.2):
         solved.step(process, value)
     assert solved.machine.winner == process.number and len(solved.machine.run(process.number).shown) == 2
+
+
+@pytest.mark.parametrize("policy", ("index", "earlyterm", "pop"))
+def test_slots_do_not_follow_a_trial_that_breaks_a_limit_at_the_target(policy: str) -> None:
+    """Trials 0 and 1 are at the target after six epochs, for nothing; trial 5 is there after twenty."""
+    terms = {"slots": 2, "epochs": 100, "target": 0.7, "limits": (Limit.parse("memory <= 500"),)}
+    world = two_slots(World.of(policy, trials=8, **terms))
+    world.metrics = lambda number: {"memory": 900.0 if number < 2 else 100.0}
+    world.curve = lambda number, epoch: (
+        min(1.0, 0.4 + epoch / 20) if number < 2 else 0.9 * -expm1(-epoch / (14 if number == 5 else 60))
+    )
+    world.run()
+    counts = world.machine.trials.counts
+    assert world.machine.winner is not None and world.machine.winner >= 2
+    assert counts[:2].sum() < counts[2:].sum()
+    assert world.machine.trials.best[:2].max() < 0.7
+
+
+def test_what_is_better_than_a_bound_is_told_and_reaches_nothing() -> None:
+    world = two_slots(World.of("default", epochs=4, target=0.5, metric=Metric("max", 0.0, 1.0)))
+    process = world.running()[0]
+    for value in (7.5, inf, -3.0, 0.4):
+        world.step(process, value)
+    assert world.machine.winner is None
+    assert world.machine.trials.best[process.number] == 0.4
+    assert world.machine.trials.values[process.number].tolist() == [0.0, 0.0, 0.0, 0.4]
+    assert ["7.5" in world.lines[0], "inf" in world.lines[1], "-3.0" in world.lines[2]] == [True] * 3
+    assert "the lowest of all" in world.lines[0] and "its bound" in world.lines[2] and len(world.lines) == 3
+    solved = two_slots(World.of(metric=Metric("max", 0.0, 1.0), solved=Solved.parse("mean(2) >= 0.8")))
+    process = solved.running()[0]
+    for value in (0.1, 7.5, 0.1):
+        solved.step(process, value)
+    assert solved.machine.winner is None
+
+
+def test_an_exploration_all_of_whose_trials_fail_has_failed() -> None:
+    world = two_slots(World.of("default", trials=3, epochs=9))
+    while world.end is None:
+        process = world.running()[0]
+        world.step(process)
+        world.processes.pop((process.number, process.lap))
+        world.do(ev.TrialOver(process.number, process.lap, "CUDA error"))
+    assert world.end == ev.EndExploration(False, "all 3 trials failed, as the first one: CUDA error")
 
 
 def test_a_stop_parks_what_runs_and_a_resumed_one_goes_on() -> None:

@@ -53,8 +53,9 @@ class TrialView:
 
 
 def best_of(values: Sequence[float], broken: Collection[int], metric: Metric) -> float | None:
-    """Return the best number of a trial's metrics, without the epochs that break a limit; None: there is none."""
-    known = [value for epoch, value in enumerate(values, 1) if math.isfinite(value) and epoch not in broken]
+    """Return the best of a trial's metrics that count as numbers and keep the limits; None: there is none."""
+    numbers = ((epoch, value) for epoch, value in enumerate(values, 1) if math.isfinite(metric.risen(value)))
+    known = [value for epoch, value in numbers if epoch not in broken]
     return (min if metric.is_better_low else max)(known, default=None)
 
 

@@ -117,3 +117,18 @@ def test_trials_that_a_generator_has_no_values_for_are_not_begun() -> None:
     assert policy.allocate(trials, 1, 0.0) == []
     run_epochs(policy, trials, 0, [0.5])
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [0]
+
+
+def test_one_that_goes_on_though_its_rung_said_wait_is_counted_and_started_once() -> None:
+    """As the winner of an exploration that is resumed with a higher target does."""
+    trials, policy = Trials(9, 9), Hyperband(terms(epochs=9), NOBODY)
+    for start in policy.allocate(trials, 9, 0.0):
+        trials.start(start.number)
+    trials.report(0, 0.95, 1.0)
+    assert policy.iterated(trials, 0, 0.0).action is Action.PARK
+    trials.report(0, 0.96, 1.0)
+    assert policy.iterated(trials, 0, 0.0).action is Action.CONTINUE
+    for number in range(1, 9):
+        run_epochs(policy, trials, number, [number / 10])
+    assert [start.number for start in policy.allocate(trials, 9, 0.0)] == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert actions(run_epochs(policy, trials, 0, [0.97])) == [Action.PARK]

@@ -23,11 +23,15 @@ def test_better_is_higher_whatever_the_mode() -> None:
     assert Metric("max", -500, 300).risen(200) == 0.875
 
 
-def test_what_is_beyond_a_bound_counts_as_the_bound() -> None:
+def test_what_is_worse_than_a_bound_counts_as_the_bound_and_what_is_better_as_no_number() -> None:
     metric = Metric("max", -500, 300)
-    assert metric.risen(1e9) == 1.0
-    assert metric.risen(-math.inf) == 0.0
+    assert metric.risen(-501) == metric.risen(-math.inf) == 0.0
+    assert math.isnan(metric.risen(301)) and math.isnan(metric.risen(math.inf))
+    assert metric.risen(300.0000001) == 1.0
     assert math.isnan(metric.risen(math.nan))
+    loss = Metric("min", lower=0.0)
+    assert math.isnan(loss.risen(-0.1)) and loss.risen(1e9) == -1e9
+    assert [metric.is_within(value) for value in (-501, -500, 300, 301, math.nan)] == [False, True, True, False, False]
 
 
 @pytest.mark.parametrize("made", [("best", None, None), ("max", 1.0, 1.0), ("max", 2.0, 1.0), ("min", math.nan, 1.0)])

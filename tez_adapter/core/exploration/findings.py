@@ -1,10 +1,12 @@
 """What reports and failures show of an exploration as a whole: its best trial, what is odd, whether anything works."""
 
+from collections.abc import Collection
 from math import inf, isfinite
 
 from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.records import absent_text, limit_text, odd_text
 from tez_adapter.core.exploration.rules import Rules
+from tez_adapter.core.exploration.runs import Run
 
 
 class Findings:
@@ -27,11 +29,12 @@ class Findings:
             self.best, self._best_risen = number, risen
 
     def odd(self, event: ev.TrialReported, risen: float) -> list[str]:
-        """Return what is to be said of a report, each thing once: a metric that is no number, a limit's that is
-        missing."""
+        """Return what is to be said of a report, each thing once: a metric that is no number or beyond a bound, a
+        limit's that is missing."""
         lines = []
-        if not isfinite(event.value):
-            lines += self._once("odd", odd_text(event, risen, self._rules.metric_name))
+        if not self._rules.metric.is_within(event.value) or not isfinite(event.value):
+            about = f"odd {isfinite(event.value)} {isfinite(risen)}"
+            lines += self._once(about, odd_text(event, risen, self._rules.metric_name))
         for limit in self._rules.limits:
             if limit.name not in event.metrics:
                 lines += self._once(limit.name, limit_text(limit.name, list(event.metrics)))
@@ -50,6 +53,16 @@ class Findings:
         if self._failed < min(self._rules.hopeless, trials):
             return ""
         return f"{self._failed} trials failed and none reported anything: {self._first_error}"
+
+    def end(self, runs: Collection[Run], *, waits: bool) -> tuple[bool, str]:
+        """Return whether an exploration without a winner has succeeded that has nothing to start, and why it ends.
+
+        `waits`: some trial has epochs left.
+        """
+        errors = [run.error for run in runs if run.params is not None]
+        if errors and all(errors):
+            return False, f"all {len(errors)} trials failed, as the first one: {errors[0]}"
+        return True, "no trial is worth another epoch" if waits else "all trials have ended"
 
     def _once(self, about: str, line: str) -> list[str]:
         if about in self._said:

@@ -163,13 +163,13 @@ class ExplorationMachine:
             self._decide(run.answer or _CONTINUE)
         else:
             run.can_checkpoint, run.memory_mb = event.can_checkpoint, event.memory_mb
-            risen = self.rules.metric.risen(event.value)
+            risen = self.rules.counted(event.value, event.metrics)
             self._out.decisions += map(ev.Say, self.findings.odd(event, risen))
             if event.drawn != run.drawn:
                 run.drawn = event.drawn
                 self._record({"do": "drawn", "number": run.number, "values": run.drawn})
             verdict, reached = self._judge(run, event, risen)
-            self._record(report_record(event, risen, self._now, verdict, reached=reached))
+            self._record(report_record(event, self._now, verdict, reached=reached))
             run.answer = self._answer(run, verdict, reached=reached)
             self._decide(run.answer)
             self._touch(run)
@@ -364,7 +364,7 @@ class ExplorationMachine:
             self._finish(True, self.ending)
         elif self._is_dry and self.placing.is_idle and not (live or self.ending or self.interrupted):
             waits = bool((self.trials.states == TrialState.PARKED).any())
-            self._finish(True, "no trial is worth another epoch" if waits else "all trials have ended")
+            self._finish(*self.findings.end(self.runs.values(), waits=waits))
 
     def _finish(self, succeeded: bool, text: str) -> None:
         self.over = ev.EndExploration(succeeded, text)

@@ -107,7 +107,8 @@ def _recall_report(machine: ExplorationMachine, run: Run, record: Record) -> Non
         float(record["took_s"]),
         record["metrics"],
     )
-    machine.noted(run, event, float(record["risen"]), now)
+    # the target may be another one than it was then
+    machine.noted(run, event, machine.rules.counted(event.value, event.metrics), now)
     machine.policy.reported(trials, run.number, now)
     action, why, value, bound, priority = record["verdict"]
     if record["reached"]:

@@ -39,9 +39,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "nothing at all"
 
 
-def report_record(
-    event: ev.TrialReported, risen: float, now: float, verdict: Verdict, *, reached: bool
-) -> dict[str, Any]:
+def report_record(event: ev.TrialReported, now: float, verdict: Verdict, *, reached: bool) -> dict[str, Any]:
     """Return the record of a report with its verdict, from which the policy can be told again."""
     facts = [int(verdict.action), int(verdict.why), verdict.value, verdict.bound, float(verdict.priority)]
     return {
@@ -49,7 +47,6 @@ def report_record(
         "number": event.number,
         "iteration": event.iteration,
         "value": event.value,
-        "risen": risen,
         "took_s": event.took_s,
         "now": now,
         "can": event.can_checkpoint,

@@ -39,9 +39,19 @@ class Rules:
         """Return whether a report keeps the limits."""
         return all(limit.holds(metrics) for limit in self.limits)
 
+    def counted(self, value: float, metrics: Mapping[str, float]) -> float:
+        """Return a report's metric as policies see it.
+
+        One that is at the target and breaks a limit counts as no number, or policies would go on with the trial as long
+        as it has epochs.
+        """
+        risen, target = self.metric.risen(value), self.terms.target
+        return nan if target is not None and risen >= target and not self.keeps_limits(metrics) else risen
+
     def is_reached(self, shown: Sequence[float]) -> bool:
         """Return whether a trial whose last report keeps the limits is what is looked for. `shown`: its metrics."""
         if self.solved is not None:
-            return self.solved.holds(shown)
+            last = shown[-self.solved.window :]
+            return all(isfinite(self.metric.risen(value)) for value in last) and self.solved.holds(last)
         risen, target = self.metric.risen(shown[-1]), self.terms.target
         return target is not None and isfinite(risen) and risen >= target

@@ -164,13 +164,13 @@ class Hyperband(Default):
         starts: list[Start] = []
         self._drop_ended(trials)
         for bracket in self._brackets:
-            self._take(bracket, free, starts)
+            self._take(trials, bracket, free, starts)
         while len(starts) < free:
             taken = [number for bracket in self._brackets for number in bracket.waiting]
             begun = self._begin(trials, len(taken) + len(starts))
             if begun is None:
                 break
-            self._take(begun, free, starts)
+            self._take(trials, begun, free, starts)
         return starts + leftovers(trials, free - len(starts), set(self._of))
 
     def _drop_ended(self, trials: Trials) -> None:
@@ -185,12 +185,14 @@ class Hyperband(Default):
                     del self._of[number]
                 self._close_rung(bracket, trials)
 
-    def _take(self, bracket: _Bracket, free: int, starts: list[Start]) -> None:
+    def _take(self, trials: Trials, bracket: _Bracket, free: int, starts: list[Start]) -> None:
         while bracket.waiting and len(starts) < free:
             number = bracket.waiting.pop(0)
             bracket.running.add(number)
             self._of[number] = bracket
-            starts.append(Start(number, Why.NEXT))
+            # a winner whose exploration is resumed runs already
+            if trials.states[number] != TrialState.RUNNING:
+                starts.append(Start(number, Why.NEXT))
 
     def _begin(self, trials: Trials, booked: int) -> _Bracket | None:
         """Return the next bracket; None where no fresh trial is left for it."""
@@ -208,7 +210,7 @@ class Hyperband(Default):
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Suspend the trial at its rung."""
         bracket = self._of.get(number)
-        if bracket is None:
+        if bracket is None or number not in bracket.running:
             return Verdict(Action.CONTINUE, Why.ROOM)
         if count < bracket.epochs:
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, bracket.epochs)
@@ -219,7 +221,7 @@ class Hyperband(Default):
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
         """Go on until the rung; note a trial that ran all its epochs."""
         count = int(trials.counts[number])
-        if count >= self.terms.epochs and number in self._of:
+        if count >= self.terms.epochs and number in self._of and number in self._of[number].running:
             self._came(self._of[number], trials.metric(number), number, trials)
         return super().iterated(trials, number, now)
 

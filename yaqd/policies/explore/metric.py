@@ -11,6 +11,8 @@ from typing import Final
 MODES: Final = ("max", "min")
 #: values that a condition may look back on
 WINDOW_MAX: Final = 100_000
+#: by so much of a bound may a metric be better than it, as a sum of floats may
+_ROUNDING: Final = 1e-6
 
 _COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {"<=": operator.le, ">=": operator.ge}
 _SOLVED: Final = re.compile(r"\s*(mean|min|max|last)\s*(?:\(\s*(\d+)\s*\))?\s*(<=|>=)\s*(\S+)\s*")
@@ -22,7 +24,8 @@ _TAKEN: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {"mean": fmean
 class Metric:
     """Turns a metric so that it rises as the model gets better; with both bounds, also into 0 to 1.
 
-    Policies see the turned metric, users their own. What is beyond a bound counts as the bound.
+    Policies see the turned metric, users their own. What is worse than its bound counts as the bound. What is better
+    than its bound, but for rounding, counts as no number: it cannot be.
     """
 
     mode: str = "max"
@@ -42,6 +45,9 @@ class Metric:
 
     def risen(self, value: float) -> float:
         """Return the metric as policies see it. NaN stays NaN, and so does an infinity without a bound."""
+        best = self.lower if self.is_better_low else self.upper
+        if best is not None and self.is_better(value, best) and abs(value - best) > _ROUNDING * max(1.0, abs(best)):
+            return math.nan
         if self.lower is not None and value < self.lower:
             value = self.lower
         elif self.upper is not None and value > self.upper:
@@ -57,6 +63,11 @@ class Metric:
             return -risen if self.is_better_low else risen
         part = 1.0 - risen if self.is_better_low else risen
         return self.lower + part * (self.upper - self.lower)
+
+    def is_within(self, value: float) -> bool:
+        """Return whether a value of the user's is within the bounds; NaN is not."""
+        low = -math.inf if self.lower is None else self.lower
+        return low <= value <= (math.inf if self.upper is None else self.upper)
 
     def is_better(self, value: float, other: float) -> bool:
         """Return whether the first of two values of the user's is better."""
