@@ -253,8 +253,8 @@ def test_limits_and_conditions_say_what_counts_as_reached() -> None:
 @pytest.mark.parametrize("policy", ("index", "earlyterm", "pop"))
 def test_slots_do_not_follow_a_trial_that_breaks_a_limit_at_the_target(policy: str) -> None:
     """Trials 0 and 1 are at the target after six epochs, for nothing; trial 5 is there after twenty."""
-    terms = {"slots": 2, "epochs": 100, "target": 0.7, "limits": (Limit.parse("memory <= 500"),)}
-    world = two_slots(World.of(policy, trials=8, **terms))
+    limits = (Limit.parse("memory <= 500"),)
+    world = two_slots(World.of(policy, trials=8, slots=2, epochs=100, target=0.7, limits=limits))
     world.metrics = lambda number: {"memory": 900.0 if number < 2 else 100.0}
     world.curve = lambda number, epoch: (
         min(1.0, 0.4 + epoch / 20) if number < 2 else 0.9 * -expm1(-epoch / (14 if number == 5 else 60))

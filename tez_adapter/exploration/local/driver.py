@@ -74,6 +74,11 @@ class LocalExploration:
         return machine.over is not None or (bool(machine.ending) and machine.winner is None)
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it has ended because its trials failed."""
+        return self._machine.over is not None and not self._machine.over.succeeded
+
+    @property
     def _now(self) -> float:
         return time.monotonic() - self._begin
 

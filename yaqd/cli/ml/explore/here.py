@@ -39,7 +39,7 @@ def explore_here(
     as_json: bool,
     is_quiet: bool,
 ) -> int:
-    """Run an exploration to its end and show its trials; return the exit code: 1 where no trial reported."""
+    """Run an exploration to its end and show its trials; return the exit code: 1 where none reported or all failed."""
     _prepare(py_files, environment)
     if exported is not None and exported.exists():
         raise CommandError(f"--export {exported}: it is there already: give another file")
@@ -63,7 +63,7 @@ def explore_here(
             if exported is not None:
                 write_lines(view, exported)
             _tell(view, as_json=as_json, is_quiet=is_quiet)
-    return 0 if view.has_reported else FAILED
+    return 0 if view.has_reported and not exploration.has_failed else FAILED
 
 
 def _refuse_used(logs: Path) -> None:
