@@ -17,6 +17,7 @@ from yaqd.policies.explore.metric import Metric
 from yaqd.policies.explore.policies import EXPLORE
 
 REACH = LibraryReach(shapes=100)
+POLICIES = ("index", "default", "pop", "asha-stop", "asha-promote", "hyperband", "median", "patience", "bandit")
 
 
 def rules_for(**more: Any) -> Rules:
@@ -191,3 +192,9 @@ class World:
 
 def replace_nan(values: Sequence[float]) -> list[float | None]:
     return [None if value != value else value for value in values]
+
+
+def two_slots(world: World, *hosts: str) -> World:
+    for number, host in enumerate(hosts or ("h", "h")):
+        world.do(ev.SlotCame(f"{number}.0", host))
+    return world

@@ -203,26 +203,6 @@ async def test_a_checkpoint_lives_through_any_number_of_resumes(made: Callable[.
         assert [kept.load(trial.number, 1) for trial in trials] == [b"0", b"1"], f"job {job}"
 
 
-@pytest.mark.parametrize("policy", ("index", "asha-promote", "hyperband", "default"))
-async def test_a_winner_goes_on_where_the_target_is_higher(made: Callable[..., World], policy: str) -> None:
-    terms = replace(TERMS, policy=policy, target=0.5, slots=1, trials=1)
-    first = made(terms)
-    slot = first.container(0)
-    trial = await first.next_trial(slot)
-    await first.begin(slot, trial)
-    await first.report(slot, trial, 1, 0.6)
-    for job, target, epoch in ((2, 0.7, 2), (3, 0.8, 3)):
-        again = made(replace(terms, resumes=f"job_1_{job - 1:04d}", target=target), job)
-        assert not (await after_load(again)).is_over
-        slot = again.container(0)
-        winner = await again.next_trial(slot)
-        assert winner.number == trial.number
-        await again.begin(slot, winner)
-        await again.report(slot, winner, epoch, target)
-        (shown,) = (await after_load(again)).trials
-        assert len(shown.values) == epoch
-
-
 async def test_a_target_that_was_reached_before_ends_a_resumed_job_at_once(made: Callable[..., World]) -> None:
     terms = replace(TERMS, limits=(("memory", "<=", 5.0),))
     first = made(terms)
