@@ -65,6 +65,14 @@ def test_rows_come_with_chances_and_the_most_interesting_first() -> None:
     assert rows[3].chance is None and rows[4].why == "no data"
 
 
+def test_one_that_breaks_a_limit_at_the_target_promises_nothing() -> None:
+    breaks = TrialView(0, {"rate": 0.1}, TrialState.PARKED, (*curve(0.5, 9), 0.9, 0.9), 9.0, begun=1, broken=(10, 11))
+    keeps = TrialView(1, {"rate": 0.2}, TrialState.PARKED, curve(0.9, 5), 5.0, begun=1)
+    rows = table.rows(view(trials=(breaks, keeps)))
+    assert [row.trial.number for row in rows] == [1, 0]
+    assert rows[1].chance is not None and rows[1].chance < 0.1
+
+
 def test_json_has_no_number_that_json_has_not() -> None:
     made = json.loads(json.dumps(table.everything(view()), allow_nan=False))
     assert [trial["trial"] for trial in made["trials"]] == [0, 4, 1, 2, 3]

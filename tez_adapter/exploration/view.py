@@ -124,9 +124,12 @@ class ExplorationView:
 
     def as_trials(self) -> Trials:
         """Return the trials as policies see them, so that predictions can be made of them."""
-        trials = Trials(len(self.trials), max(1, self.epochs))
+        trials, target = Trials(len(self.trials), max(1, self.epochs)), self.terms.target
         for row, trial in enumerate(self.trials):
-            values = [self.metric.risen(value) for value in trial.values[: trials.epochs]]
+            values = [
+                self.metric.counted(value, target, held=epoch not in trial.broken)
+                for epoch, value in enumerate(trial.values[: trials.epochs], 1)
+            ]
             if values:
                 trials.start(row)
                 for value in values:

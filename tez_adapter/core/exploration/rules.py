@@ -40,13 +40,8 @@ class Rules:
         return all(limit.holds(metrics) for limit in self.limits)
 
     def counted(self, value: float, metrics: Mapping[str, float]) -> float:
-        """Return a report's metric as policies see it.
-
-        One that is at the target and breaks a limit counts as no number, or policies would go on with the trial as long
-        as it has epochs.
-        """
-        risen, target = self.metric.risen(value), self.terms.target
-        return nan if target is not None and risen >= target and not self.keeps_limits(metrics) else risen
+        """Return a report's metric as policies see it (`Metric.counted`)."""
+        return self.metric.counted(value, self.terms.target, held=self.keeps_limits(metrics))
 
     def is_reached(self, shown: Sequence[float]) -> bool:
         """Return whether a trial whose last report keeps the limits is what is looked for. `shown`: its metrics."""

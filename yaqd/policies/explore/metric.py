@@ -57,6 +57,15 @@ class Metric:
         part = (value - self.lower) / (self.upper - self.lower)
         return 1.0 - part if self.is_better_low else part
 
+    def counted(self, value: float, target: float | None, *, held: bool) -> float:
+        """Return a report's metric as policies see it. `target`: turned. `held`: the report keeps the limits.
+
+        One that is at the target and breaks a limit counts as no number, or policies would go on with the trial as long
+        as it has epochs.
+        """
+        risen = self.risen(value)
+        return math.nan if not held and target is not None and risen >= target else risen
+
     def shown(self, risen: float) -> float:
         """Return the metric as the user has it."""
         if self.lower is None or self.upper is None:
