@@ -46,6 +46,8 @@ class Process:
     known: int
     is_stopped: bool = False
     is_told_to_stop: bool = False
+    #: it is an image alone
+    is_image: bool = False
 
 
 @dataclass
@@ -54,6 +56,8 @@ class World:
     can_checkpoint: bool = True
     #: checkpoints are made, and none can be kept
     is_full: bool = False
+    #: what becomes of images: "dump": none can be made; "restore": none goes on; "hang": nor is that told
+    image_fails: str = ""
     now: float = 0.0
     processes: dict[tuple[int, int], Process] = field(default_factory=dict)
     checkpoints: dict[int, int] = field(default_factory=dict)
@@ -94,7 +98,17 @@ class World:
             case ev.ThawTrial(slot, number, lap):
                 process = self.processes[number, lap]
                 assert process.is_stopped and process.slot == slot
-                self.follow(process, self.machine.woken(number, lap))
+                if not process.is_image or not self.image_fails:
+                    process.is_image = False
+                    self.follow(process, self.machine.woken(number, lap))
+                elif self.image_fails == "restore":
+                    self.over(process, "pid taken")
+            case ev.DumpTrial(slot, number, lap):
+                process = self.processes[number, lap]
+                assert process.is_stopped and process.slot == slot and not process.is_image
+                process.is_image = self.image_fails != "dump"
+                failed = ev.TrialStopped(number, lap, 100, error="no room")
+                self.events.append(ev.TrialStopped(number, lap, 0, 60) if process.is_image else failed)
             case ev.KillTrial(_, number, lap):
                 self.kill(number, lap, told=True)
             case ev.ReleaseSlot(slot):
@@ -106,14 +120,19 @@ class World:
                 self.end = decision
 
     def kill(self, number: int, lap: int, *, told: bool = False) -> None:
-        if self.processes.pop((number, lap), None) is not None:
-            self.events.append(ev.TrialOver(number, lap, "killed by signal 9", True))
+        if (process := self.processes.get((number, lap))) is not None:
+            self.over(process, "killed by signal 9")
             if not told:
                 self.do(self.events.pop(0))
 
+    def over(self, process: Process, error: str) -> None:
+        del self.processes[process.number, process.lap]
+        self.events.append(ev.TrialOver(process.number, process.lap, error, True))
+
     def follow(self, process: Process, answer: ev.Answer) -> None:
         """Do what a report was answered."""
-        process.is_stopped = answer.order is ev.Order.FREEZE or (answer.order is ev.Order.SUSPEND and self.is_full)
+        without = self.is_full or not self.can_checkpoint
+        process.is_stopped = answer.order is ev.Order.FREEZE or (answer.order is ev.Order.SUSPEND and without)
         if process.is_stopped:
             self.events.append(ev.TrialStopped(process.number, process.lap, 100))
             return

@@ -19,6 +19,7 @@ from tez_adapter.exploration.slot import _Slot
 from tez_adapter.tasks.forked import adopt_orphans, end_children
 from tez_adapter.tasks.shared_imports import SharedImports
 from tez_adapter.tasks.shuffle_input import NoLongerWanted
+from yaqd.config import Configuration
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.proto import job_pb2
 
@@ -121,6 +122,7 @@ def test_a_group_stops_and_goes_on_as_one(nursery: Nursery, trials: Trials, tmp_
     nursery.begin(2, 1)
     message = heard(nursery)
     assert (message["is"], message["number"]) == ("stopped", 2) and message["memory_mb"] > 5
+    assert (message["image_mb"], message["error"]) == (0, "")
     own, child = trials.pids(2)
     # the child, as soon as it would run
     assert _within(lambda: _state(own) == _state(child) == "T")
@@ -184,6 +186,7 @@ def test_a_slot_that_leaves_ends_in_its_own_way(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tez_adapter.exploration.slot.os._exit", ended.append)
     monkeypatch.setattr("tez_adapter.exploration.slot.end_children", lambda within_s: None)
     nursery, at, attempt = MagicMock(), MagicMock(), MagicMock(ref=job_pb2.AttemptRef(vertex=0, index=0, number=0))
+    attempt.conf = Configuration.load(None, overrides={"yaq.ml.explore.images-mb": "0"}, environ={})
     is_closed = threading.Event()
     nursery.receive.side_effect = lambda: is_closed.wait(20) and None
     at.client.call.return_value = pb.SlotTurnResponse(leave=True)

@@ -73,6 +73,7 @@ def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
         end_wait_s=settings.suspend_wait_s,
         losses_max=settings.losses_max,
         frozen_mb=settings.stopped_mb,
+        images_mb=settings.images_mb,
         freezes_first=settings.freezes_first,
     )
 

@@ -119,7 +119,7 @@ class SlotChannel:
         while answer.order in (pb.TrialReportResponse.FREEZE, pb.TrialReportResponse.SUSPEND):
             if answer.order == pb.TrialReportResponse.SUSPEND and checkpoint is not None and self._keep(checkpoint):
                 self._leave()
-            # also where no checkpoint could be kept: what was computed is not lost while there is memory
+            # also where no checkpoint could be kept: what was computed is not lost while there is room
             answer = self._stop_in_place()
         if answer.order == pb.TrialReportResponse.LEAVE:
             self._leave()

@@ -161,6 +161,8 @@ class ExplorationService:
                     self._slots.order(slot, pb.SlotOrder.BEGIN, number, lap)
                 case ev.ThawTrial(slot, number, lap):
                     self._slots.order(slot, pb.SlotOrder.THAW, number, lap)
+                case ev.DumpTrial(slot, number, lap):
+                    self._slots.order(slot, pb.SlotOrder.DUMP, number, lap)
                 case ev.KillTrial(slot, number, lap):
                     self._slots.order(slot, pb.SlotOrder.KILL, number, lap)
                 case ev.ReleaseSlot(slot):
@@ -196,15 +198,14 @@ class ExplorationService:
         name = _slot_name(attempt)
         if name not in self._slots:
             self._slots.add(name, attempt)
-            await self._do(ev.SlotCame(name, request.host))
+            await self._do(ev.SlotCame(name, request.host, request.can_dump, request.cannot_dump[:_ERROR_CHARS_MAX]))
         return await self._slots.turn(name, request.heard, request.wait_ms / 1000)
 
     async def _trial_changed(self, request: pb.TrialChangedRequest) -> pb.TrialChangedResponse:
-        trial = request.trial
+        trial, error = request.trial, request.error[:_ERROR_CHARS_MAX]
         if request.change == pb.TrialChangedRequest.STOPPED:
-            await self._do(ev.TrialStopped(trial.number, trial.lap, request.memory_mb))
+            await self._do(ev.TrialStopped(trial.number, trial.lap, request.memory_mb, request.image_mb, error))
         else:
-            error = request.error[:_ERROR_CHARS_MAX]
             await self._do(ev.TrialOver(trial.number, trial.lap, error, request.is_killed))
         return pb.TrialChangedResponse()
 

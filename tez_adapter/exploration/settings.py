@@ -13,6 +13,7 @@ SLOT_MEMORY_KEY: Final = "yaq.ml.explore.slot.memory-mb"
 SLOT_VCORES_KEY: Final = "yaq.ml.explore.slot.vcores"
 SUSPEND_KEY: Final = "yaq.ml.explore.suspend"
 STOPPED_KEY: Final = "yaq.ml.explore.stopped-memory-mb"
+IMAGES_KEY: Final = "yaq.ml.explore.images-mb"
 CHECKPOINTS_KEY: Final = "yaq.ml.explore.checkpoint.bytes-max"
 INTERVAL_KEY: Final = "yaq.ml.explore.checkpoint.interval"
 STOP_WAIT_KEY: Final = "yaq.ml.explore.stop-wait"
@@ -34,6 +35,8 @@ class ExplorationSettings:
     freezes_first: bool
     #: of the trials that stand stopped in one container
     stopped_mb: int
+    #: disk for the images of stopped trials in one container; 0: none are made
+    images_mb: int
     #: of all trials' checkpoints together
     checkpoints_bytes_max: int
     #: of one: a message holds no more
@@ -55,6 +58,7 @@ class ExplorationSettings:
         return cls(
             freezes_first=how == STOP,
             stopped_mb=conf.get_int(STOPPED_KEY, minimum=0),
+            images_mb=conf.get_int(IMAGES_KEY, minimum=0),
             checkpoints_bytes_max=conf.get_size_bytes(CHECKPOINTS_KEY, minimum=0),
             checkpoint_bytes_max=training.state_bytes_max,
             checkpoint_every_s=conf.get_duration_ms(INTERVAL_KEY, minimum=0) / 1000 or inf,

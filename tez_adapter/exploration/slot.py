@@ -6,8 +6,10 @@ import signal
 import threading
 from typing import Final
 
+from tez_adapter.exploration.criu import Criu
 from tez_adapter.exploration.nursery import Nursery
-from tez_adapter.exploration.trial import run_trial, trial_folder
+from tez_adapter.exploration.settings import ExplorationSettings
+from tez_adapter.exploration.trial import image_folder, run_trial, trial_folder
 from tez_adapter.protocol import ExplorationProtocol
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import TaskAttempt
@@ -46,12 +48,19 @@ class _Slot:
         self._attempt, self._at, self._nursery = attempt, at, nursery
         #: it is not wanted any more, so that its trials end with it
         self._has_left = False
+        self._criu = Criu.find() if ExplorationSettings.read(attempt.conf).images_mb else Criu()
+        if self._criu.problem:
+            log.warning(
+                "CRIU cannot be used here: %s: trials without checkpoints are stopped in memory only",
+                self._criu.problem,
+            )
 
     def run(self) -> None:
         threading.Thread(target=self._listen, name="trials", daemon=True).start()
         host, heard = os.environ.get(_HOST, ""), 0
         while True:
             request = pb.SlotTurnRequest(attempt=self._attempt.ref, host=host, heard=heard, wait_ms=_WAIT_MS)
+            request.can_dump, request.cannot_dump = bool(self._criu.path), self._criu.problem
             response = self._at.client.call(ExplorationProtocol.slotTurn, request, idempotent=True)
             if response.leave:
                 self._has_left = True
@@ -67,6 +76,8 @@ class _Slot:
             self._nursery.begin(number, lap)
         elif order.action == pb.SlotOrder.THAW:
             self._nursery.signal(number, lap, signal.SIGCONT)
+        elif order.action == pb.SlotOrder.DUMP:
+            self._nursery.dump(number, lap, self._criu.path, image_folder(self._at, number, lap))
         else:
             self._nursery.signal(number, lap, signal.SIGKILL)
 
@@ -79,7 +90,8 @@ class _Slot:
                     request = pb.TrialChangedRequest(attempt=self._attempt.ref, trial=trial)
                     if message["is"] == "stopped":
                         request.change = pb.TrialChangedRequest.STOPPED
-                        request.memory_mb = message["memory_mb"]
+                        request.memory_mb, request.image_mb = message["memory_mb"], message["image_mb"]
+                        request.error = message["error"]
                     else:
                         request.change = pb.TrialChangedRequest.ENDED
                         request.error, request.is_killed = message["error"], message["is_killed"]

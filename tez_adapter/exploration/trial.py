@@ -71,3 +71,8 @@ def _run_program(attempt: TaskAttempt, at: Workplace, terms: Exploration, params
 def trial_folder(at: Workplace, number: int, lap: int) -> Path:
     """Return where a trial's process works."""
     return own_folder.own_folder(at.folder, f"trial-{number}-{lap}")
+
+
+def image_folder(at: Workplace, number: int, lap: int) -> Path:
+    """Return where a trial is that waits as an image."""
+    return own_folder.own_folder(at.folder, f"image-{number}-{lap}")

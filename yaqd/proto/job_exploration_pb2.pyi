@@ -9,16 +9,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class SlotTurnRequest(_message.Message):
-    __slots__ = ("attempt", "host", "heard", "wait_ms")
+    __slots__ = ("attempt", "host", "heard", "wait_ms", "can_dump", "cannot_dump")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     HEARD_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    CAN_DUMP_FIELD_NUMBER: _ClassVar[int]
+    CANNOT_DUMP_FIELD_NUMBER: _ClassVar[int]
     attempt: _job_pb2.AttemptRef
     host: str
     heard: int
     wait_ms: int
-    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., host: _Optional[str] = ..., heard: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+    can_dump: bool
+    cannot_dump: str
+    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., host: _Optional[str] = ..., heard: _Optional[int] = ..., wait_ms: _Optional[int] = ..., can_dump: _Optional[bool] = ..., cannot_dump: _Optional[str] = ...) -> None: ...
 
 class SlotTurnResponse(_message.Message):
     __slots__ = ("orders", "leave")
@@ -35,9 +39,11 @@ class SlotOrder(_message.Message):
         BEGIN: _ClassVar[SlotOrder.Action]
         THAW: _ClassVar[SlotOrder.Action]
         KILL: _ClassVar[SlotOrder.Action]
+        DUMP: _ClassVar[SlotOrder.Action]
     BEGIN: SlotOrder.Action
     THAW: SlotOrder.Action
     KILL: SlotOrder.Action
+    DUMP: SlotOrder.Action
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     TRIAL_FIELD_NUMBER: _ClassVar[int]
@@ -55,7 +61,7 @@ class TrialRef(_message.Message):
     def __init__(self, number: _Optional[int] = ..., lap: _Optional[int] = ...) -> None: ...
 
 class TrialChangedRequest(_message.Message):
-    __slots__ = ("attempt", "trial", "change", "error", "is_killed", "memory_mb")
+    __slots__ = ("attempt", "trial", "change", "error", "is_killed", "memory_mb", "image_mb")
     class Change(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ENDED: _ClassVar[TrialChangedRequest.Change]
@@ -68,13 +74,15 @@ class TrialChangedRequest(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     IS_KILLED_FIELD_NUMBER: _ClassVar[int]
     MEMORY_MB_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_MB_FIELD_NUMBER: _ClassVar[int]
     attempt: _job_pb2.AttemptRef
     trial: TrialRef
     change: TrialChangedRequest.Change
     error: str
     is_killed: bool
     memory_mb: int
-    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., trial: _Optional[_Union[TrialRef, _Mapping]] = ..., change: _Optional[_Union[TrialChangedRequest.Change, str]] = ..., error: _Optional[str] = ..., is_killed: _Optional[bool] = ..., memory_mb: _Optional[int] = ...) -> None: ...
+    image_mb: int
+    def __init__(self, attempt: _Optional[_Union[_job_pb2.AttemptRef, _Mapping]] = ..., trial: _Optional[_Union[TrialRef, _Mapping]] = ..., change: _Optional[_Union[TrialChangedRequest.Change, str]] = ..., error: _Optional[str] = ..., is_killed: _Optional[bool] = ..., memory_mb: _Optional[int] = ..., image_mb: _Optional[int] = ...) -> None: ...
 
 class TrialChangedResponse(_message.Message):
     __slots__ = ()

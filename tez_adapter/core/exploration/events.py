@@ -19,6 +19,10 @@ Params = Mapping[str, Any]
 class SlotCame:
     slot: str
     host: str
+    #: it can write the memory of a stopped trial to disk, as an image from which the trial goes on there
+    can_dump: bool = False
+    #: why it cannot, though there is a program for that
+    cannot_dump: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,10 @@ class TrialStopped:
     number: int
     lap: int
     memory_mb: int
+    #: disk that its image takes, which has taken the place of its memory
+    image_mb: int = 0
+    #: why no image could be made of it
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +201,15 @@ class ThawTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class DumpTrial:
+    """Write the memory of a process group that stopped in place to disk. A `ThawTrial` has it go on from there, too."""
+
+    slot: str
+    number: int
+    lap: int
+
+
+@dataclass(frozen=True, slots=True)
 class KillTrial:
     """End the trial's process in the slot, whatever it does."""
 
@@ -232,7 +249,18 @@ class EndExploration:
     text: str
 
 
-Decision = Answer | Propose | BeginTrial | ThawTrial | KillTrial | ReleaseSlot | TellGenerator | Say | EndExploration
+Decision = (
+    Answer
+    | Propose
+    | BeginTrial
+    | ThawTrial
+    | DumpTrial
+    | KillTrial
+    | ReleaseSlot
+    | TellGenerator
+    | Say
+    | EndExploration
+)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from tez_adapter.core.exploration.findings import Findings
 from tez_adapter.core.exploration.placing import Placing
 from tez_adapter.core.exploration.records import never_text, reached_text, report_record
 from tez_adapter.core.exploration.rules import Rules
-from tez_adapter.core.exploration.runs import Run, TrialPhase
+from tez_adapter.core.exploration.runs import Run, Slot, TrialPhase
 from yaqd.policies.explore.facts import Action, ExplorePolicy, Start, Trials, TrialState, Verdict, Why
 
 #: a process that was to be killed is killed again, s
@@ -83,7 +83,7 @@ class ExplorationMachine:
     # ---- slots
 
     def _on_slot_came(self, event: ev.SlotCame) -> None:
-        self.placing.slots.add(event.slot, event.host)
+        self.placing.slots.add(Slot(event.slot, event.host, event.can_dump, event.cannot_dump))
 
     def _on_slot_gone(self, event: ev.SlotGone) -> None:
         ran = {run.number for run in self.placing.live() if run.phase is TrialPhase.RUNNING}
@@ -162,7 +162,7 @@ class ExplorationMachine:
         elif event.iteration <= run.iteration:
             self._decide(run.answer or _CONTINUE)
         else:
-            run.can_checkpoint, run.memory_mb = event.can_checkpoint, event.memory_mb
+            run.can_checkpoint, run.memory_mb, run.image_mb = event.can_checkpoint, event.memory_mb, 0
             risen = self.rules.counted(event.value, event.metrics)
             self._out.decisions += map(ev.Say, self.findings.odd(event, risen))
             if event.drawn != run.drawn:
@@ -245,11 +245,7 @@ class ExplorationMachine:
     def woken(self, number: int, lap: int) -> ev.Answer:
         """Answer a trial that was stopped in place and asks what is wanted of it now."""
         run = self.runs.get(number)
-        if run is None or run.lap != lap or run.phase is TrialPhase.NONE or self.over is not None:
-            return ev.LEAVE
-        if run.phase is TrialPhase.FROZEN:
-            return ev.Answer(ev.Order.FREEZE)
-        return _CONTINUE if run.phase is TrialPhase.RUNNING else run.answer or ev.LEAVE
+        return ev.LEAVE if run is None or self.over is not None else self.placing.woken(run, lap)
 
     # ---- checkpoints and processes
 
@@ -271,7 +267,7 @@ class ExplorationMachine:
         if run.phase is TrialPhase.LEAVING and self.ending:
             self.placing.kill(run)
         elif run.phase is TrialPhase.LEAVING:
-            self.placing.frozen(run, event.memory_mb)
+            self.placing.frozen(run, event)
             self._touch(run)
         elif run.phase is TrialPhase.RUNNING:  # by somebody else, who does not know that it would stay so
             self._decide(ev.ThawTrial(run.home, run.number, run.lap))
@@ -281,10 +277,15 @@ class ExplorationMachine:
         if run is None or run.lap != event.lap or run.phase is TrialPhase.NONE:
             return
         was_running = self._has_news = run.phase is TrialPhase.RUNNING
+        went_on = bool(was_running and run.image_mb and event.error)  # from an image that may be to blame
+        if went_on:
+            self.placing.image_failed(run, event.error)
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:
-            if not event.is_killed:
+            if went_on:
+                self.interrupted.append(run)
+            elif not event.is_killed:
                 self._ended_by_itself(run, event.error)
             elif self._goes_on(run, event.error):
                 self.interrupted.append(run)

@@ -2,7 +2,7 @@
 
 A trial's process is in the container of one slot, its home. One that stopped in place goes on there. Where its home is
 busy and another slot of the same host is free, it goes on at home and takes up the other slot. On another host it
-begins anew from its checkpoint.
+begins anew from its checkpoint. Where the memory of one without a checkpoint is wanted, it waits as an image at home.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ class Placing:
         self.slots = Slots()
         #: trials with a process
         self._live: dict[int, Run] = {}
+        self._said_no_image = False
         self.now = 0.0
 
     def live(self) -> list[Run]:
@@ -94,6 +95,8 @@ class Placing:
             return
         run.phase = TrialPhase.RUNNING
         self._take(run, slot)
+        if run.image_mb:
+            run.deadline = self.now + self._rules.suspend_wait_s  # until it asks what is wanted of it
         self._record({"do": "thaw", "number": run.number, "slot": slot.name, "now": self.now})
         self._decide(ev.ThawTrial(run.home, run.number, run.lap))
 
@@ -117,7 +120,7 @@ class Placing:
         """
         if run.can_checkpoint and not self._rules.freezes_first:
             return ev.Answer(ev.Order.SUSPEND)
-        there = [one for one in self.live() if one.home == run.home and one.phase is TrialPhase.FROZEN]
+        there = [one for one in self._stopped_with(run) if not one.image_mb]
         there.sort(key=lambda one: float(priority[one.number]))
         held = run.memory_mb + sum(one.memory_mb for one in there)
         gone = []
@@ -128,9 +131,44 @@ class Placing:
             gone.append(one)
         if held <= self._rules.frozen_mb:
             for one in gone:
-                self.evict(one)
+                self._make_room(one)
             return ev.Answer(ev.Order.FREEZE)
-        return ev.Answer(ev.Order.SUSPEND if run.can_checkpoint else ev.Order.LEAVE)
+        return ev.Answer(ev.Order.SUSPEND if run.can_checkpoint or self._fits_image(run) else ev.Order.LEAVE)
+
+    def _stopped_with(self, run: Run) -> list[Run]:
+        return [one for one in self.live() if one.home == run.home and one.phase is TrialPhase.FROZEN]
+
+    def _fits_image(self, run: Run) -> bool:
+        """Return whether a trial's memory can go to the disk of its container."""
+        slot = self.slots.get(run.home)
+        if slot is None or not slot.can_dump:
+            if slot is not None and slot.cannot_dump:
+                self._say_no_image(slot)
+            return False
+        held = sum(one.image_mb for one in self.live() if one.home == run.home and one is not run)
+        return held + run.memory_mb <= self._rules.images_mb
+
+    def _say_no_image(self, slot: Slot) -> None:
+        if not self._said_no_image:
+            self._said_no_image = True
+            what = f"CRIU cannot be used on {slot.host}: {slot.cannot_dump}"
+            self._decide(ev.Say(f"{what}: trials without checkpoints are stopped in memory only"))
+
+    def _make_room(self, run: Run) -> None:
+        """Have a stopped trial give its memory back: with a checkpoint, else as an image, else by its end."""
+        if run.can_checkpoint or not self._fits_image(run):
+            self.evict(run)
+            return
+        self.leave(run, ev.Answer(ev.Order.FREEZE), self._rules.suspend_wait_s)
+        run.image_mb = run.memory_mb
+        self._decide(ev.DumpTrial(run.home, run.number, run.lap))
+
+    def image_failed(self, run: Run, error: str) -> None:
+        """Note that a trial could not become an image, or not go on from it: no more are made there."""
+        slot = self.slots.get(run.home)
+        if slot is not None:
+            slot.can_dump = False
+        self._decide(ev.Say(f"trial {run.number} begins anew, as its image fails: {error}"))
 
     def evict(self, run: Run) -> None:
         """End a process that stands stopped: it makes a checkpoint first where it can."""
@@ -145,23 +183,39 @@ class Placing:
         run.phase, run.deadline = TrialPhase.LEAVING, inf
         self._decide(ev.KillTrial(run.home, run.number, run.lap))
 
-    def frozen(self, run: Run, memory_mb: int) -> None:
+    def woken(self, run: Run, lap: int) -> ev.Answer:
+        """Answer a trial that was stopped in place and asks what is wanted of it now."""
+        if run.lap != lap or run.phase is TrialPhase.NONE:
+            return ev.LEAVE
+        if run.phase is TrialPhase.FROZEN:
+            return ev.Answer(ev.Order.FREEZE)
+        if run.phase is not TrialPhase.RUNNING:
+            return run.answer or ev.LEAVE
+        run.deadline = inf
+        return ev.Answer(ev.Order.CONTINUE)
+
+    def frozen(self, run: Run, event: ev.TrialStopped) -> None:
         """Note that a trial has stopped in place: its slot is left.
 
-        One that was to make a checkpoint, of which none could be kept, ends where its memory does not fit.
+        Of one that was to be suspended no checkpoint could be made. It makes room where its memory does not fit.
         """
+        if event.error:
+            self.image_failed(run, event.error)
+            self.kill(run)
+            return
         order = ev.Order.FREEZE if run.answer is None else run.answer.order
         if order is ev.Order.SUSPEND:
             run.can_checkpoint = False
-            there = sum(one.memory_mb for one in self.live() if one.home == run.home and one.phase is TrialPhase.FROZEN)
-            if there + memory_mb > self._rules.frozen_mb:
-                self.kill(run)
+            if sum(one.memory_mb for one in self._stopped_with(run)) + event.memory_mb > self._rules.frozen_mb:
+                run.memory_mb = event.memory_mb
+                self._make_room(run)
                 return
         elif order is not ev.Order.FREEZE:
             return
         self._give_up(run)
-        run.phase, run.memory_mb, run.slot, run.deadline = TrialPhase.FROZEN, memory_mb, "", inf
-        self._record({"do": "frozen", "number": run.number, "now": self.now})
+        run.phase, run.memory_mb, run.slot, run.deadline = TrialPhase.FROZEN, event.memory_mb, "", inf
+        run.image_mb = event.image_mb
+        self._record({"do": "dumped" if event.image_mb else "frozen", "number": run.number, "now": self.now})
 
     def left(self, run: Run) -> None:
         """Note that a trial's process is over."""

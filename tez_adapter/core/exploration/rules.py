@@ -30,6 +30,8 @@ class Rules:
     losses_max: int = 3
     #: memory of the trials that stand stopped in one container, MB
     frozen_mb: int = 0
+    #: disk for the images of such trials in one container, MB
+    images_mb: int = 0
     #: stop process groups in place also where there is a way to make a checkpoint
     freezes_first: bool = False
     #: trials in a row that fail before anything was reported; then the exploration has failed

@@ -47,6 +47,8 @@ class Run:
     checkpoint_at: float = 0.0
     can_checkpoint: bool = False
     memory_mb: int = 0
+    #: disk that its image takes or is to take; 0 from when it goes on and has reported
+    image_mb: int = 0
     #: processes of it that were lost
     losses: int = 0
     error: str = ""
@@ -87,13 +89,17 @@ class Run:
 
     def freed(self) -> None:
         """Note that it has no process."""
-        self.phase, self.home, self.slot, self.deadline, self.memory_mb = TrialPhase.NONE, "", "", inf, 0
+        self.phase, self.home, self.slot, self.deadline = TrialPhase.NONE, "", "", inf
+        self.memory_mb = self.image_mb = 0
 
 
 @dataclass(slots=True)
 class Slot:
     name: str
     host: str
+    #: it can make images of stopped trials; else why it cannot, though there is a program for that
+    can_dump: bool = False
+    cannot_dump: str = ""
     #: the trial that takes it up: its process runs or is leaving
     running: Run | None = None
     #: the trial that comes next
@@ -120,8 +126,8 @@ class Slots:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def add(self, name: str, host: str) -> None:
-        self._slots.setdefault(name, Slot(name, host))
+    def add(self, slot: Slot) -> None:
+        self._slots.setdefault(slot.name, slot)
 
     def remove(self, name: str) -> Slot | None:
         return self._slots.pop(name, None)
