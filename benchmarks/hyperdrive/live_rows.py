@@ -1,8 +1,8 @@
 """Hyperparameters found on this machine: ours beside Default, EarlyTerm, ASHA and Bandit, and all beside their replay.
 
 A cluster of two nodes with one slot each explores the same configurations in the same order under one policy after the
-other. The policy alone differs. Order by order the first policy to run moves on by one. Time: from the begin of the
-exploration until the first report of the target.
+other. The policy alone differs, but that ours is told where rewards of landers begin. Order by order the first policy
+to run moves on by one. Time: from the begin of the exploration until the first report of the target.
 
 - `live-digits`: 60 perceptrons on scikit-learn's digits, 30 epochs of 2 core-seconds, target: the 7th best maximum.
 - `live-lander`: 40 cross-entropy searches for LunarLander (`pip install 'gymnasium[box2d]'`), at most 40 epochs of 100
@@ -71,11 +71,8 @@ class Task:
     others: tuple[str, ...]
 
 
-#: ours knows more of the metric than that there is one
-_OURS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "live-digits": {"kill": 0.15, "level": "0.1 0.05 0.5 0.35"},
-    "live-lander": {"kill": -100.0, "level": "0.3 0.15 0.3 0.25"},
-}
+#: ours knows of rewards where they begin; of digits no more than the others
+_OURS: Final[Mapping[str, Mapping[str, Any]]] = {"live-lander": {"kill": -100.0, "level": "0.3 0.15 0.3 0.25"}}
 
 
 def digits(options: Options) -> Task:
@@ -150,7 +147,7 @@ def terms_under(task: Task, policy: str, order: list[int]) -> Exploration:
     """Return what is submitted: the configurations of the task in this order, under a policy."""
     drawn = _drawn(_space(task.program), task.trials)
     lines = "\n".join(json.dumps(drawn[row]) for row in order)
-    more = _OURS[task.row] if policy == "index" else {}
+    more = _OURS.get(task.row, {}) if policy == "index" else {}
     return replace(task.terms, policy=policy, generator="file", configurations=lines, **more)
 
 
