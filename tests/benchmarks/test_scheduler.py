@@ -7,6 +7,7 @@ from rm.scheduler.events import ContainerEnded
 from yaqd.model import Resource
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gb", "queues"), [(32, False), (4, False), (4, True)])
 def test_masters_get_what_they_asked_for_and_count_as_the_scheduler_does(gb: int, queues: bool) -> None:
     def play() -> Play:

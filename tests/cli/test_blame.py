@@ -24,6 +24,7 @@ def yaq(*words: object) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["local", "submit"])
 def test_a_map_that_fails_on_the_sample_is_the_jobs_failure(how: str, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(SAMPLED)
@@ -33,6 +34,7 @@ def test_a_map_that_fails_on_the_sample_is_the_jobs_failure(how: str, tmp_path: 
     assert (code, "map() fails on a sample of the input: ValueError: of the job" in said) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "named"),
     [(("-partitioner", "my.Own"), "-partitioner: "), (("-D", "mapred.partitioner.class=my.Own"), "-D: ")],

@@ -110,6 +110,7 @@ def test_bad_input_is_one_line_and_code_2(words: list[str], code: int, line: str
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [["app", "list"], ["node", "list"], ["app", "kill", "application_1700000000000_0001"]],
@@ -123,6 +124,7 @@ def test_a_cluster_that_does_not_answer_is_code_3(words: list[str]) -> None:
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["app", "list"], ["top", "--once"], ["rm", "refresh", "queues"]], ids=" ".join)
 def test_a_folder_without_files_names_no_cluster_and_nobody_is_asked(words: list[str], tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
@@ -221,6 +223,7 @@ def completed(line: str, **more: str) -> list[str]:
     return [offer.removeprefix("plain,") for offer in done.stdout.splitlines() if offer]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "offers"),
     [
@@ -237,6 +240,7 @@ def test_completion_completes(line: str, offers: set[str]) -> None:
     assert set(completed(line)) == offers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conf", ["/no/where", ""])
 def test_completion_is_silent_where_no_cluster_answers(conf: str, tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text(
@@ -246,6 +250,7 @@ def test_completion_is_silent_where_no_cluster_answers(conf: str, tmp_path: Path
     assert completed("yaq app status application_", HADOOP_CONF_DIR=conf or str(tmp_path)) == []
 
 
+@pytest.mark.slow
 def test_completion_does_not_wait_for_a_cluster_that_hangs() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"yarn.resourcemanager.address=127.0.0.1:{silent.getsockname()[1]}"

@@ -41,6 +41,7 @@ ENDINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_group", [False, True], ids=["it", "group"])
 @pytest.mark.parametrize(("number", "code", "said"), ENDINGS, ids=["INT", "TERM", "HUP"])
 def test_a_local_job_that_is_ended_leaves_nothing(

@@ -100,6 +100,7 @@ def one_that_ended(number: int, ran_s: float) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_containers_that_never_had_a_task_say_nothing_of_how_long_tasks_run(tmp_path: Path) -> None:
     ended = [one_that_ended(2, 3.0), one_that_ended(3, 3.2), one_that_ended(4, 0.009), one_that_ended(5, 0.086)]
     explanation = {

@@ -39,6 +39,7 @@ class Hadoops(Job):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -88,6 +89,7 @@ def test_what_only_tunes_hadoop_is_named_without_a_cluster_too(tmp_path: Path) -
     )
 
 
+@pytest.mark.slow
 def test_a_note_is_given_once_by_a_program_that_starts_again_with_a_seed(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(SCRIPT)
     (tmp_path / "in").write_text("a\n")

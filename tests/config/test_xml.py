@@ -140,6 +140,7 @@ def test_an_unreadable_file_says_why(tmp_path: Path) -> None:
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff"), max_size=30)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXT.map(lambda t: f"k{t.strip()}"), TEXT), max_size=5))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, str]]) -> None:
     file = tmp_path_factory.getbasetemp() / "round-trip.xml"

@@ -65,6 +65,7 @@ def opening() -> bytes:
     return preamble(AUTH_NONE) + frame(delimited(header.SerializeToString()), delimited(context.SerializeToString()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "answered"),
     [

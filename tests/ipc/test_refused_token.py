@@ -104,6 +104,7 @@ async def test_the_token_is_named_at_once(
     assert server.connections == 2  # once more, in case the server was just going away
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [call, blocking_in_a_thread])
 async def test_a_server_that_hangs_up_before_the_token_was_shown_is_tried_again(
     curt: tuple[Curt, str, int, AMRMTokenSecrets], way: Callable[..., object]

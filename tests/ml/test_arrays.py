@@ -52,6 +52,7 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.slow
 @given(values)
 def test_what_goes_in_comes_out(value: Any) -> None:
     frame = to_bytes(value)
@@ -60,6 +61,7 @@ def test_what_goes_in_comes_out(value: Any) -> None:
     assert is_same(value, from_bytes(memoryview(bytearray(b"x" + frame))[1:]))
 
 
+@pytest.mark.slow
 @given(values, st.data())
 @settings(max_examples=300)
 def test_damaged_frames_are_refused_or_give_another_value(value: Any, data: st.DataObject) -> None:

@@ -168,6 +168,7 @@ def test_boosted_trees(grow: Callable[[int], Any]) -> None:
     check(lambda: grow(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grow", BOOSTED)
 @pytest.mark.parametrize("done", (26, 39, 40))
 def test_trees_that_are_grown_on_are_as_many_as_are_asked_for(grow: Callable[[int], Any], done: int) -> None:

@@ -114,6 +114,7 @@ def test_a_picture_has_each_curve(tmp_path: Path) -> None:
         draw_exploration(view(trials=()), tmp_path / "c.svg")
 
 
+@pytest.mark.slow
 def test_files_for_other_tools(tmp_path: Path) -> None:
     assert write_lines(view(), tmp_path / "a.jsonl") == 5
     assert [json.loads(line)["trial"] for line in (tmp_path / "a.jsonl").read_text().splitlines()] == [0, 1, 2, 3, 4]
@@ -177,6 +178,7 @@ def test_what_an_export_left_is_refused_or_replaced(tmp_path: Path) -> None:
     assert not lines.exists() and [path.name for path in runs.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_a_study_has_the_spaces_own_ranges(tmp_path: Path) -> None:
     optuna = pytest.importorskip("optuna")
     space = 'rate = { type = "float", low = 1e-3, high = 1.0, log = true }\nact = ["relu", "tanh", "selu"]\n'

@@ -341,6 +341,7 @@ def test_the_programs_of_the_docs_learn(number: int, iterations: int, script: Pa
     assert found["iteration"] == iterations and found["last_loss"] < 0.5 * found["first_loss"]
 
 
+@pytest.mark.slow
 def test_hashes_are_those_of_a_cluster(script: Path) -> None:
     """`yaq` by itself, in an environment that asks for no seed, or for any."""
     script.write_text("print(hash('partition'), list({'a', 'b', 'c', 'd'}))\n")

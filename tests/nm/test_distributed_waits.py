@@ -231,6 +231,7 @@ class Proxies(World):
                 return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("off_by", [1.0, 2.0, 0.5, 0.1])
 def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_most(seed: int, off_by: float) -> None:
@@ -254,6 +255,7 @@ def test_each_task_of_a_full_cluster_runs_once_and_comes_back_a_few_times_at_mos
         assert sum(job.back.total() for job in jobs) <= sum(wanted.values()) / 30, "none but by chance"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("off_by", [1.0, 0.1, 5.0])
 def test_who_must_not_wait_is_given_places_where_others_keep_all_queues_long(seed: int, off_by: float) -> None:

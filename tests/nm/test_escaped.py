@@ -140,6 +140,7 @@ until [ -e {folder}/alone ]; do sleep 0.01; done' &
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [False, True])
 async def test_what_lost_its_limits_ends_with_its_container(
     stops: bool, rm: FakeResourceManager, master: Master, escaped: Escaped, stranger: psutil.Process

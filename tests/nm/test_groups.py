@@ -33,6 +33,7 @@ def holders(root: Path) -> list[Path]:
     return [path for path in root.iterdir() if path.is_dir()]
 
 
+@pytest.mark.slow
 async def test_all_ends_with_its_container_and_nothing_else_does(
     rm: FakeResourceManager, start_node: StartNode, survivors: Survivors, usable: Path
 ) -> None:

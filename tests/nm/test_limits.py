@@ -40,6 +40,7 @@ async def test_container_over_its_memory_is_killed_with_the_words_clients_match(
     await master.client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_child", [True, False])
 async def test_what_a_container_used_is_told_with_its_end(
     as_child: bool, rm: FakeResourceManager, start_node: Callable[..., Any], tmp_path: Path

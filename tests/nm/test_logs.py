@@ -284,6 +284,7 @@ async def test_an_application_that_ends_during_an_upload_uploads_nothing_twice(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_an_upload_that_fails_is_tried_again_and_holds_up_no_other_application(
     rm: FakeResourceManager, start_node: StartNode, settings: dict[str, str], remote: Path
 ) -> None:

@@ -52,6 +52,7 @@ class Node:
         return sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("free", [MB, DATA], ids=["no-room-for-the-data", "none-for-its-index"])
 async def test_a_full_disk_fails_the_merge_that_does_not_fit_and_no_other(tmp_path: Path, free: int) -> None:
     with small_disk(tmp_path / "disk", 32 * MB) as disk:

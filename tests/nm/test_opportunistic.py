@@ -118,6 +118,7 @@ async def test_an_unknown_queue_policy_is_refused(start_node: Callable[..., Any]
         await start_node({"yarn.nodemanager.opportunistic-containers-queue-policy": "BY_LUCK"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "turns"), [("ejf", [1, 2]), ("stf", [2, 1])])
 async def test_waiting_ones_start_by_the_nodes_own_order(
     rm: FakeResourceManager, start_node: Callable[..., Any], name: str, turns: list[int]

@@ -25,6 +25,7 @@ def wanted(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["/etc/x", "../x", "../../../../../../tmp/x", "a/../../x", "", ".", "a\nb", "a\0b"])
 async def test_a_link_that_leaves_the_container(
     rm: FakeResourceManager, node: NodeManager, master: Master, wanted: Path, link: str
@@ -102,6 +103,7 @@ async def test_an_archive_that_leaves_its_folder_fails_the_container(
     assert made_by_evil(tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [

@@ -25,6 +25,7 @@ async def refused(master: Master, container: ContainerId, **token: Any) -> commo
     return failed.exception
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 1])
 async def test_what_fits_does_not_wait(
     rm: FakeResourceManager, start_node: Any, monkeypatch: pytest.MonkeyPatch, most: int

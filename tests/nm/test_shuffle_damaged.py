@@ -30,6 +30,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [False, True], ids=["never-read", "index-read-before"])
 @pytest.mark.parametrize("damage", DAMAGE, ids=[damage.__name__ for damage in DAMAGE])
 @pytest.mark.parametrize("length", [5000, 40_000, 120_000])

@@ -27,6 +27,7 @@ needs_namespaces = pytest.mark.skipif(
 StartProcess = Callable[..., Awaitable[NodeProcess]]
 
 
+@pytest.mark.slow
 @needs_root
 async def test_it_ends_soon_after_the_only_container(
     rm: FakeResourceManager, start_process: StartProcess, survivors: Survivors
@@ -40,6 +41,7 @@ async def test_it_ends_soon_after_the_only_container(
     await master.client.close()
 
 
+@pytest.mark.slow
 @needs_root
 async def test_it_is_let_be_while_another_runs_that_may_have_started_it(
     rm: FakeResourceManager, start_process: StartProcess, survivors: Survivors
@@ -63,6 +65,7 @@ async def test_it_is_let_be_while_another_runs_that_may_have_started_it(
     await master.client.close()
 
 
+@pytest.mark.slow
 @needs_namespaces
 async def test_the_first_process_of_a_namespace_lets_strangers_be(rm: FakeResourceManager, tmp_path: Path) -> None:
     """As in a Docker container, where it is given what `docker exec` leaves running."""

@@ -75,6 +75,7 @@ async def test_a_warm_task_sees_what_a_cold_one_would(
     assert log_text(node, container_id(1), "stderr") == "to stderr\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "stdout", "stderr"),
     [
@@ -121,12 +122,14 @@ async def test_everything_that_is_loaded_by_default_keeps_to_one_thread(caplog: 
     await forker.stop()
 
 
+@pytest.mark.slow
 def test_the_daemon_itself_imports_no_heavy_library() -> None:
     code = "import nm.daemon, sys; sys.exit(str({'numpy', 'pyarrow', 'hdfs_native'} & set(sys.modules) or ''))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.stderr.strip() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [
@@ -146,6 +149,7 @@ async def test_jobs_that_need_their_own_interpreter_start_cold(
     assert (await rm.end_of(container_id(1))).exit_status == 77
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["os:system", "tez_adapter.probe:missing", "tez_adapter.absent:main", "tez_adapter."])
 async def test_entries_outside_the_job_manager_are_refused(
     rm: FakeResourceManager, node: NodeManager, master: Master, entry: str
@@ -168,6 +172,7 @@ async def test_stopping_kills_what_a_warm_task_started(
     assert await gone(lambda: group_members(process.pid))
 
 
+@pytest.mark.slow
 async def test_memory_of_a_warm_task_is_its_own(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     """The shared pages of the prepared process count by share, so a small task lives in a small container."""
     small, large = container_id(1), container_id(2)

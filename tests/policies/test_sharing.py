@@ -20,6 +20,7 @@ def wanting(most_owed_s: float = 1e6, **parts: float) -> DeficitCounters:
     return counters
 
 
+@pytest.mark.slow
 @given(st.tuples(shares, shares, shares), st.lists(st.floats(0.1, 5.0), min_size=60, max_size=200))
 def test_whoever_is_owed_most_of_its_share_goes_first_and_all_get_their_part(
     parts: tuple[float, float, float], tasks: list[float]

@@ -186,6 +186,7 @@ def test_segment_round_trip(
     assert [run.records for run in find_runs(MemorySource(segment))] == [len(run) for run in runs]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pairs=PAIRS, codec=st.sampled_from(CODECS), data=st.data())
 def test_any_changed_byte_behind_a_right_checksum_is_refused_or_harmless(

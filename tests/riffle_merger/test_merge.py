@@ -143,6 +143,7 @@ def test_what_a_merge_asks_of_the_disk_is_known_before(
     assert merged.bytes == counter.merged_size == counter.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("maps", "partitions"), [(1, 8000), (4, 2000)])
 def test_indexes_take_no_more_memory_than_is_counted_for_them(
     tmp_path: Path, maps: int, partitions: int, monkeypatch: pytest.MonkeyPatch
@@ -179,6 +180,7 @@ def test_a_merge_whose_index_cannot_be_is_refused_before_it_copies(
     assert (counts.reads, counts.writes) == (2, 0), "the inputs' indexes"
 
 
+@pytest.mark.slow
 def test_reads_are_as_long_as_the_choice_of_a_policy_takes_them_to_be() -> None:
     for files, memory, at_once in ((20, 512, 2), (40, 512, 2), (5, 512, 2), (41, 8192, 10)):
         each = 512 * MB

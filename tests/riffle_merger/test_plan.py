@@ -216,6 +216,7 @@ POLICIES = st.one_of(
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1 << 16)), max_size=200)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(POLICIES, st.integers(0, 12), st.sampled_from([0.3, 0.95, 1.0]), st.integers(1, 3), STEPS)
 def test_every_present_output_is_published_exactly_once(

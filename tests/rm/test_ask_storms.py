@@ -65,6 +65,7 @@ def wanted(world: World) -> object:
     return left, attempt.asks.pending, sorted(world.scheduler.view.containers)
 
 
+@pytest.mark.slow
 @given(calls, st.integers(1, 6), st.booleans(), st.booleans())
 def test_a_call_in_parts_is_given_the_same_in_the_same_order(
     said: list[tuple[AskRow, ...]], size: int, queues: bool, spare: bool

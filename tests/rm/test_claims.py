@@ -117,6 +117,7 @@ class Cluster(World):
         return longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", [5.0, None])
 @pytest.mark.parametrize("starve_s", [ST, 12.0])
 def test_no_queue_is_kept_below_its_guarantee_longer_than_st(starve_s: float, estimate: float | None) -> None:
@@ -139,6 +140,7 @@ def test_without_preemption_it_lasts() -> None:
     assert cluster.longest_below(late, 0.45, 60) == 60
 
 
+@pytest.mark.slow
 def test_what_evens_out_by_itself_costs_no_container() -> None:
     cluster = Cluster()
     cluster.app("b", 2000, 5.0, estimate=5.0)

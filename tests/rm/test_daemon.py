@@ -11,6 +11,7 @@ import pytest
 from tests.rm.rm_process import start
 
 
+@pytest.mark.slow
 def test_ready_line_then_clean_stop_on_sigterm(tmp_path: Path) -> None:
     process = start(**{"yaq.rm.state-store.path": str(tmp_path / "rm.sqlite")})
     assert process.stdout is not None
@@ -39,6 +40,7 @@ def test_taken_port_is_one_clear_line(key: str) -> None:
     assert len([line for line in stderr.splitlines() if line.startswith("ResourceManager:")]) == 1
 
 
+@pytest.mark.slow
 def test_bad_queues_are_one_clear_line() -> None:
     process = start(**{"yarn.scheduler.capacity.root.default.capacity": "99"})
     _, stderr = process.communicate(timeout=20)

@@ -31,6 +31,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 
 
+@pytest.mark.slow
 async def test_a_waiting_job_is_explained_from_ask_to_end() -> None:
     clock = ManualClock()
     async with cluster(ON, clock=clock) as rm:
@@ -119,6 +120,7 @@ async def test_the_reason_names_what_is_in_the_way() -> None:
         assert wanted["shortestWaitS"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", ["true", "false"])
 async def test_masters_that_leave_no_room_are_named_as_the_reason(enabled: str) -> None:
     dominant = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -148,6 +150,7 @@ async def test_masters_that_leave_no_room_are_named_as_the_reason(enabled: str) 
         assert "masters hold" not in await said(jobs[0][0]), "a task holds the rest, and will end"
 
 
+@pytest.mark.slow
 async def test_a_wait_is_said_of_nodes_that_are_heard_of_and_of_asks_that_may_wait() -> None:
     clock = ManualClock()
     async with cluster(ON, clock=clock) as rm:
@@ -217,6 +220,7 @@ def test_decisions_are_listed_with_the_newest_last_and_containers_hide_no_others
     assert [int(row.split()[-1]) for row in rows] == [1, *range(4, 15)], "ten containers, and what else was decided"
 
 
+@pytest.mark.slow
 async def test_what_a_proxy_placed_is_explained_by_what_it_said() -> None:
     async with cluster({**ENABLED, **ON}) as rm:
         node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)
@@ -253,6 +257,7 @@ async def test_what_a_proxy_placed_is_explained_by_what_it_said() -> None:
         assert (ended["expectedWaitS"], ended["waitedS"], ended["rule"]) == (2.5, 3.0, "the best by wait")
 
 
+@pytest.mark.slow
 async def test_how_right_estimates_were_outlives_the_application_and_a_restart(tmp_path: Path) -> None:
     store = tmp_path / "state.sqlite"
     async with cluster(ON, store=store) as rm:
@@ -284,6 +289,7 @@ async def test_how_right_estimates_were_outlives_the_application_and_a_restart(t
         assert "final state: SUCCEEDED\n" in text
 
 
+@pytest.mark.slow
 async def test_an_opportunistic_ask_waits_and_says_for_what() -> None:
     async with cluster({**OPPORTUNISTIC, **ON}) as rm:
         node = await rm.node(memory_mb=4096, vcores=4, capabilities=OURS)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.rm.rm_commands import command
 from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ManualClock, ask, cluster
 from tests.rm.rm_proxied import OPPORTUNISTIC, loaded
@@ -33,6 +35,7 @@ async def told(rm: Harness, app_id: ApplicationId) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 async def test_a_kept_node_is_said_to_its_application_and_to_those_who_wait_elsewhere() -> None:
     clock = ManualClock()
     async with cluster(SETTINGS, clock=clock) as rm:

@@ -10,6 +10,7 @@ from tests.rm.rm_queueing import ON, given, left, queueing_node
 from yaqd.cli.applications.wait_reason import reason_in
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task_ms", "is_at_most", "starts"),
     [

@@ -16,6 +16,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto.protocols import ResourceTracker
 
 
+@pytest.mark.slow
 async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_nothing() -> None:
     clock = ManualClock()
     async with cluster(ON, clock=clock) as rm:
@@ -43,6 +44,7 @@ async def test_what_waits_where_there_was_just_room_is_not_said_to_wait_for_noth
         assert "expected to wait" not in text
 
 
+@pytest.mark.slow
 async def test_what_waits_although_there_was_free_room_for_it_is_counted() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)
@@ -124,6 +126,7 @@ async def test_an_ask_says_when_one_of_it_was_given_last_and_not_that_all_waited
         assert "waits 0ms" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", ["true", "false"])
 async def test_a_master_that_leaves_no_room_for_its_own_containers_is_said_to(enabled: str) -> None:
     async with cluster({"yaq.queue.enabled": enabled}) as rm:
@@ -144,6 +147,7 @@ async def test_a_master_that_leaves_no_room_for_its_own_containers_is_said_to(en
         assert "its own application master" not in text and (await rm.report(app_id)).diagnostics == ""
 
 
+@pytest.mark.slow
 async def test_what_is_held_when_its_turn_has_come_is_no_part_of_its_wait_nor_of_its_run() -> None:
     async with cluster(ON) as rm:
         node = await queueing_node(rm)
@@ -193,6 +197,7 @@ def test_what_was_expected_is_compared_with_when_the_program_started() -> None:
     assert (seen["withWait"], seen["meanWaitedS"], seen["meanWaitErrorS"]) == (3, 2.0, round((0.5 + 1 + 1) / 3, 3))
 
 
+@pytest.mark.slow
 async def test_an_estimate_is_what_was_known_when_the_container_was_placed() -> None:
     async with cluster({**ON, "yaq.queue.default-estimate": ""}) as rm:
         node = await queueing_node(rm)

@@ -48,6 +48,7 @@ def full_slots(cluster: Cluster, host: str, told_s: float | None, runs_s: float,
     return app_id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase_s", PHASES)
 @pytest.mark.parametrize("endless", ["a", "b"])
 @pytest.mark.parametrize("keeps_room", [True, False])

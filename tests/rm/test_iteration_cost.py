@@ -28,6 +28,7 @@ def _looks(work_s: float, fixed_s: float, cores: list[int], late_s: float) -> It
             yield step * _STEP_S, used[max(0, step - round(late_s / _STEP_S))], iteration, milli
 
 
+@pytest.mark.slow
 @example(work_s=0.1015625, fixed_s=0.0, cores=[1000, 50], late_s=1.5)
 @given(
     st.floats(0.1, 0.8),

@@ -222,6 +222,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(EVENTS)
 def test_never_more_than_a_tenth_and_never_for_two(events: list[tuple[str, int]]) -> None:

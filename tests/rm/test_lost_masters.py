@@ -40,6 +40,7 @@ async def seen(rm: Harness, job: SubmittedJob, lines: list[str], show: object) -
     return list(lines)
 
 
+@pytest.mark.slow
 async def test_a_master_lost_with_its_node_is_told_to_everybody_who_waits() -> None:
     async with cluster() as rm:
         node = await rm.node()
@@ -111,6 +112,7 @@ def web_conf(rm: Harness) -> Configuration:
     return Configuration.load(overrides={"yarn.resourcemanager.webapp.address": address}, environ={})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("node_s", "master_s", "lost_s"), [("20000", "600000", 20), ("90000", "60000", 60)])
 async def test_a_master_whose_node_is_silent_is_told_to_everybody_who_waits(
     node_s: str, master_s: str, lost_s: int
@@ -162,6 +164,7 @@ async def test_a_master_that_does_not_call_is_told_of_though_its_node_reports() 
         assert (await rm.report(app_id)).diagnostics == ""
 
 
+@pytest.mark.slow
 async def test_whoever_waits_is_told_what_explain_says_of_tasks_that_wait() -> None:
     async with cluster() as rm:
         node = await rm.node(memory_mb=2048)

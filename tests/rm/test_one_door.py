@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, Elapsed, WantedElsewhere
 from tests.rm.rm_kept_nodes import ONE, SPARE, Life
@@ -25,6 +27,7 @@ def reached_through(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{node.lineno} uses scheduler.{node.attr}"
 
 
+@pytest.mark.slow
 def test_nobody_reaches_through_the_scheduler() -> None:
     files = [path for room in ("rm", "yaqd") for path in (ROOT / room).rglob("*.py")]
     outside = [path for path in files if "scheduler" not in path.relative_to(ROOT).parts]

@@ -51,6 +51,7 @@ def test_absurd_amounts_are_refused_with_file_and_line(tmp_path: Path, key: str,
     assert f"yaq-site.xml:2: yaq.queue.{key}" in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "value"),
     [

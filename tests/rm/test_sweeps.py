@@ -83,6 +83,7 @@ def test_asks_that_refuse_a_node_do_not_hide_those_of_their_application_that_tak
     assert given == ["a*" if bound else "a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["strict", "blacklist"])
 def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_others(
     why: str, monkeypatch: pytest.MonkeyPatch
@@ -173,6 +174,7 @@ def short_looks(are_short: bool) -> Iterator[None]:
             setattr(module, name, value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     wishers=st.lists(WISHERS, min_size=5, max_size=40),

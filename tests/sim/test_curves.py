@@ -184,6 +184,7 @@ _FILES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=_FILES, table=st.text(max_size=60), least=st.floats(0, 1))
 def test_whatever_a_file_says_it_is_refused_or_can_be_trained_along(
@@ -270,6 +271,7 @@ def test_an_experiment_takes_other_curves_and_drops_rows_of_absent_algorithms() 
         on_curves(EXPERIMENTS["yaq-ordering"], found)
 
 
+@pytest.mark.slow
 def test_the_command_simulates_a_users_curves(tmp_path: Path) -> None:
     path = _taskset(tmp_path / "set.json", _FALLING, [2 * loss for loss in _FALLING], [1.0] * 20)
     words = ["sim", "run", "slaq-curves", "--quick", "--curves", str(path), "--json"]

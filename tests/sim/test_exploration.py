@@ -68,6 +68,7 @@ def test_turns_of_pop_by_hand() -> None:
     assert sum(lap.epochs for lap in log.laps) == found.epochs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLORE.names())
 @pytest.mark.parametrize("slots", [1, 4])
 def test_no_policy_runs_a_trial_twice_at_once_or_more_than_there_are_slots(name: str, slots: int) -> None:

@@ -21,6 +21,7 @@ from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
 from yaqd.sim.yaq_c import YaqC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slots", "bound", "mean"), [(8, 0, 10.0), (8, 4, 5.0), (10, 2, 10.0), (4, 6, 5.0)])
 def test_queues_of_a_bound_are_as_busy_as_the_formula_says(slots: int, bound: int, mean: float) -> None:
     """Proposition 2, corrected: exponential tasks, filled up at each heartbeat, with nothing else between."""

@@ -50,6 +50,7 @@ def test_no_queue_is_short_of_its_share_for_longer_than_the_threshold() -> None:
     assert longest_short(a_comes_late(system)) <= ST_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_live", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_short_tasks_keep_their_share_beside_long_ones(seed: int, is_live: bool) -> None:

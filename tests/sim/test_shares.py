@@ -41,6 +41,7 @@ def furthest_off(first: str, gap_s: float, seed: int) -> tuple[float, float]:
     return float(off), result.utilization_between(WARM_S, UNTIL_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "gap_s"), [("a", 0.3), ("b", 0.3), ("a", 1.5), ("b", 1.5)])
 def test_any_minute_is_within_four_points_of_the_shares_by_default(first: str, gap_s: float) -> None:
     found = [furthest_off(first, gap_s, seed) for seed in range(6)]

@@ -37,6 +37,7 @@ def _curves() -> tuple[LossCurve, ...]:
     return (_curve(slow), LossCurve("other", 0, "", fast))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", QUALITY.names())
 def test_a_job_alone_has_all_it_can_use(policy: str) -> None:
     """8 cores: an iteration takes 4 / 8 + 0.5 = 1 s; 90 % of the fall is there after four, 95 % after five."""
@@ -60,6 +61,7 @@ def test_a_job_waits_for_the_next_epoch_and_the_wait_counts() -> None:
     assert result.loss_s[1] == pytest.approx(2.0 + 0.75)
 
 
+@pytest.mark.slow
 def test_a_policy_that_knows_what_moves_cost_moves_less_and_loses_less() -> None:
     drawn = TrainingDrawn(jobs=40, gap_s=8.0, cores=160, mean_core_s=6000.0)
     jobs = draw_training(drawn, _curves(), 3)

@@ -41,6 +41,7 @@ def test_the_limits_are_those_of_a_cluster_that_configures_nothing() -> None:
     assert system.out_of_turn == conf.get_bool("yaq.nm.out-of-turn-heartbeats")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("estimate_error", [1.0, 10.0])
 def test_nothing_is_sent_where_it_would_wait_for_long(estimate_error: float, seed: int) -> None:
@@ -67,6 +68,7 @@ def test_what_several_managers_chose_for_the_same_room_is_booked_for_one(seed: i
     assert result.tasks == 120
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 1000),

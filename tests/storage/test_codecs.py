@@ -48,6 +48,7 @@ def _unpacked(name: str, data: bytes, size: int = 4099) -> bytes:
     return b"".join(CODECS[name].decompressed(chunks, "p"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CODECS)
 @given(data=contents, size=st.integers(1, 5000))
 def test_what_was_packed_comes_back(name: str, data: bytes, size: int) -> None:

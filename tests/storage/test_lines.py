@@ -169,6 +169,7 @@ def test_damaged_compressed_files_are_one_line(tmp_path: Path, name: str) -> Non
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fixed:7", "fixed:3+4", "fixed:7+0"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())

@@ -67,6 +67,7 @@ def _files(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_the_job_ends_right(conf: Configuration, tmp_path: Path) -> None:
     for step in count(1):
         shutil.rmtree(tmp_path)

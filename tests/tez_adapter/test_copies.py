@@ -53,6 +53,7 @@ class Forks(Job):
         yield key, [*values] if self.where == "map" else status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("where", "reduces"), [("map", 0), ("map", 1), ("reduce", 1), ("setup", 1)])
 def test_a_process_that_the_job_forked_ends_as_itself(where: str, reduces: int, way: str, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def _script(text: str) -> Callable[[], Any]:
     return lambda: subprocess.run([sys.executable, "-c", text], check=True)
 
 
+@pytest.mark.slow
 def test_memory_and_time_of_a_task_are_its_own_and_its_childrens() -> None:
     idle = _used(lambda: None)
     own = _used(lambda: [len(bytes(b"x" * (200 * MB))), sum(i for i in range(3_000_000))])

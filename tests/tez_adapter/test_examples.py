@@ -86,6 +86,7 @@ def test_the_job_of_the_guide(tmp_path: Path) -> None:
     assert counters.get("WordCount", "blank") == 1
 
 
+@pytest.mark.slow
 def test_flow(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("# a b a\n| a | b |\nb b c\nc b\n")
     conf = Configuration.load(environ={})

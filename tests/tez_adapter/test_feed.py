@@ -210,6 +210,7 @@ def test_a_merger_that_does_not_come_holds_outputs_up_for_a_while_alone() -> Non
     assert [type(decision) for decision in found.follow(completions, 60)] == [SendMerge]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from([None, OFF, MergePolicy(files=2), MergePolicy(files=3), MergePolicy(block_bytes=250)]),

@@ -344,6 +344,7 @@ def test_a_tasks_end_is_not_that_of_who_runs_the_job(tmp_path: Path) -> None:
         assert Path(own).is_dir()
 
 
+@pytest.mark.slow
 def test_what_a_local_task_prints_stays_out_of_an_answer_for_programs(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("a\n")
     (tmp_path / "prints.py").write_text(

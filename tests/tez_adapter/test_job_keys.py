@@ -130,6 +130,7 @@ def test_keys_that_the_job_or_another_value_uses_set_something() -> None:
     assert list(key_notes(conf(**used), is_streaming=False, own=["stream.mine"])) == []
 
 
+@pytest.mark.slow
 def test_daemons_keys_are_those_that_the_source_of_daemons_reads() -> None:
     for use in key_uses():
         if use.rooms and set(use.rooms) <= {"rm", "nm"}:

@@ -34,6 +34,7 @@ def write_text(folder: Path, lines: int) -> dict[str, int]:
     return dict(tally)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [WordCount, WordCountPlain])
 @pytest.mark.parametrize("reduces", [1, 3])
 def test_word_count(tmp_path: Path, job: type[Job], reduces: int) -> None:
@@ -218,6 +219,7 @@ values = st.one_of(
 
 
 #: each example starts some processes, so few of many pairs
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, deadline=None)
 @given(pairs=st.lists(st.tuples(st.one_of(st.tuples(values, values), values), values), max_size=60), data=st.data())
 def test_any_keys_group_as_a_dict_of_their_encodings(

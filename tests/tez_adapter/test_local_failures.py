@@ -53,6 +53,7 @@ class Unspeakable(ValueError):
         raise TypeError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -112,6 +113,7 @@ def test_a_failure_ends_with_a_line_that_says_something(tmp_path: Path) -> None:
     assert shown[-1].strip() == 'raise OfTheJob("so") from error'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduces", [0, 1])
 @pytest.mark.parametrize("record", [100, LAST], ids=["amid", "last"])
 def test_a_stop_iteration_out_of_map_is_no_end_of_its_input(reduces: int, record: int, tmp_path: Path) -> None:
@@ -172,6 +174,7 @@ class WritesNumbers(YieldsStrings):
         yield 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "said"),
     [

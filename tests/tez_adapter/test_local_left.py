@@ -54,6 +54,7 @@ def _with_mark() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [False, True], ids=["done", "fails"])
 @pytest.mark.parametrize(
     "command",

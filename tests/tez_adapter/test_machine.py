@@ -328,6 +328,7 @@ def test_reduces_of_a_job_without_maps_still_write_their_empty_parts() -> None:
     assert drive.machine.asks() == [Ask(20, "*", 2, SMALL)]
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32), maps=st.integers(0, 12), reduces=st.integers(0, 5), slots=st.integers(1, 6))
 @settings(max_examples=150, deadline=None)
 def test_any_order_of_faults_keeps_the_invariants_and_ends(seed: int, maps: int, reduces: int, slots: int) -> None:

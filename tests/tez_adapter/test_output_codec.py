@@ -78,6 +78,7 @@ def test_a_job_that_moves_no_map_output_needs_no_codec(tmp_path: Path) -> None:
         assert (tmp_path / f"out{reduces}" / "_SUCCESS").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_job_counts_alike_whatever_its_codec(tmp_path: Path, codec: str) -> None:
     words = random.Random(5).choices([f"word{i}" for i in range(50)], k=20_000)

@@ -184,6 +184,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(STEPS, max_size=60))
 def test_each_container_is_started_once_and_ended_once(steps: list[tuple[str, float]]) -> None:

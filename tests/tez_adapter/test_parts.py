@@ -166,6 +166,7 @@ def run_as_a_node_does(command: str, folder: Path) -> str:
     return (folder / "stdout").read_text()
 
 
+@pytest.mark.slow
 @given(
     words=st.lists(
         st.text(st.characters(codec="utf-8", exclude_characters="\0\r\n<{}", exclude_categories=["Cs"]), max_size=8),
@@ -323,6 +324,7 @@ def test_a_tasks_time_is_what_its_process_had_it() -> None:
     assert counters[JobCounter.MILLIS_MAPS.value] == 5_000 + 7_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["tez_adapter.tasks.task", "tez_adapter.client.submit"])
 def test_what_only_the_job_manager_needs_is_loaded_by_it_alone(module: str) -> None:
     program = f"import sys, {module}; print('asyncio' in sys.modules)"

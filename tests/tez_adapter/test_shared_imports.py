@@ -67,6 +67,7 @@ def test_what_a_program_imports_before_it_does_anything_else(text: str, found: l
     assert leading_imports(tmp_path / "absent.py") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

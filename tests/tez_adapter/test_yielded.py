@@ -159,6 +159,7 @@ def lines(output: Path) -> list[str]:
     return "".join(part.read_text() for part in sorted(output.glob("part-*"))).splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("yields", MAPS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("base", [Reduces, Combines])
 def test_what_is_shuffled(base: type[Changes], yields: Any, tmp_path: Path) -> None:
@@ -169,6 +170,7 @@ def test_what_is_shuffled(base: type[Changes], yields: Any, tmp_path: Path) -> N
     assert sorted(lines(tmp_path / "out")) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("yields", MAPS, ids=lambda f: f.__name__)
 def test_what_is_written(yields: Any, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("".join(f"{number}\n" for number in range(LINES)))

@@ -54,6 +54,7 @@ def run(directory: Path, pairs: Iterable[tuple[Any, Any]], combine: Any, memory_
     return result
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=st.lists(st.tuples(KEYS, st.lists(KEYS, max_size=2)), max_size=80))
 def test_every_distinct_encoding_keeps_its_own_values(tmp_path: Path, pairs: list[tuple[Any, Any]]) -> None:
@@ -65,6 +66,7 @@ def test_every_distinct_encoding_keeps_its_own_values(tmp_path: Path, pairs: lis
     assert {k: encode_key(v) for k, v in got.items()} == {k: encode_key(v) for k, v in expected.items()}
 
 
+@pytest.mark.slow
 def test_counting_survives_flushes_and_spills(tmp_path: Path) -> None:
     words = [f"word{i * i % 9973}" for i in range(60_000)]
     pairs = [(word, 1 if i % 3 else 2) for i, word in enumerate(words)]

@@ -39,6 +39,7 @@ def columns_of(keys: list[bytes]) -> Columns:
     return Columns.from_lists([b"front", *keys], [b""] * (len(keys) + 1)).slice(1, len(keys) + 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(KEYS)
 def test_sort_order_is_pythons_stable_order(keys: list[bytes]) -> None:

@@ -52,6 +52,7 @@ def naive_groups(pairs: list[tuple[bytes, bytes]]) -> list[tuple[bytes, list[byt
     return sorted(groups.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=PAIRS, partitions=st.integers(1, 5), codec=st.sampled_from(["lz4", "none", "snappy", "zstd"]))
 def test_groups_equal_a_dict_of_lists(

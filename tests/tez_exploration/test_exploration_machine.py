@@ -71,6 +71,7 @@ def disturbed(seed: int, policy: str) -> Callable[[World], None]:
     return disturb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     "can_checkpoint, frozen_mb, freezes", ((True, 0, False), (False, 250, False), (True, 150, True))

@@ -106,6 +106,7 @@ _WORKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "said"),
     [

@@ -50,6 +50,7 @@ _RANDOM = settings(
 )
 
 
+@pytest.mark.slow
 @settings(_RANDOM, max_examples=4)
 @given(script=scripts())
 def test_a_flow_gives_what_it_means(tmp_path: Path, script: str) -> None:

@@ -66,6 +66,7 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_million_reports_end_in_a_short_queue() -> None:
     manager = Manager()
     with channel(manager) as made:

@@ -36,6 +36,7 @@ def submitted(yaq: Yaq, *words: str) -> str:
     return str(json.loads(yaq("ml", "submit", "--no-wait", "--json", *words))["application_id"])
 
 
+@pytest.mark.slow
 def test_a_job_is_submitted_listed_and_watched(yaq: Yaq, write: Write, training_cluster: Configuration) -> None:
     script = write("descent.py", DESCENT)
     told = json.loads(yaq("ml", "submit", script, "--max-cores", "2", "--json", "-D", "rate=0.05", "--iterations", "9"))
@@ -97,6 +98,7 @@ def test_a_checkpoint_that_was_cut_short_is_passed_over(
     assert f"begins at {int(before.name.rpartition('-')[2])}" in said
 
 
+@pytest.mark.slow
 def test_what_a_job_was_trained_to_is_printed(yaq: Yaq, write: Write) -> None:
     said = yaq("ml", "submit", write("descent.py", DESCENT), "--max-cores", "1", "--iterations", "3")
     lines = [line.partition(":") for line in said.splitlines()]
@@ -113,6 +115,7 @@ def checkpoints(conf: Configuration, job: SubmittedJob) -> list[Path]:
     return sorted(root.glob(f"*/.training/{job.job_id}/checkpoint-*"))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_said(yaq: Yaq, write: Write, tmp_path: Path) -> None:
     yaq("ml", "submit", str(tmp_path / "none.py"), code=2)
     yaq("ml", "submit", write("a.py", "1"), "--min-cores", "3", "--max-cores", "2", code=2)

@@ -48,6 +48,7 @@ def test_a_model_is_fetched_and_its_curve_drawn(yaq: Yaq, write: Write, tmp_path
         assert f"<!-- {shown} -->" in picture
 
 
+@pytest.mark.slow
 def test_what_has_left_no_model_is_said(yaq: Yaq, write: Write, tmp_path: Path) -> None:
     script = write("program.py", "from yaqd.ml import report\nreport(0, 1.0)\n")
     application = json.loads(yaq("ml", "submit", script, "--json"))["application_id"]

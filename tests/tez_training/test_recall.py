@@ -77,6 +77,7 @@ def anew(curve: Curve) -> RmReports:
     return reports
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss_of", [falls_at_first, falls_late])
 @pytest.mark.parametrize("count", [1, 2, 30, 60, 3_000, 20_000])
 def test_a_restart_takes_nothing_away(count: int, loss_of: Callable[[int], float]) -> None:
@@ -89,6 +90,7 @@ def test_a_restart_takes_nothing_away(count: int, loss_of: Callable[[int], float
     assert Manager().hear(reports).known == manager.known
 
 
+@pytest.mark.slow
 def test_a_very_long_job_keeps_its_first_loss() -> None:
     curve, _, manager = undisturbed(700_000, falls_at_first)
     assert manager.known[0] == 2.0 and manager.known[1] > 0.6

@@ -215,6 +215,7 @@ _CALLS = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(calls=st.lists(_CALLS, max_size=25), keeps=st.booleans())
 def test_whatever_is_called_an_honest_worker_ends_the_step(calls: list[Any], keeps: bool) -> None:

@@ -26,6 +26,7 @@ print("ended after", i, sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_script_reports(training_cluster: Configuration, write: Write) -> None:
     terms = Training(max_cores=2, iterations=20, arguments=("a", "b c"))
     job = submit_training(training_cluster, write("train.py", SCRIPT), terms)
@@ -85,6 +86,7 @@ def test_a_kill_changes_no_bit(
             assert combined.count(0) == 1 and combined[-1] == 11
 
 
+@pytest.mark.slow
 def test_a_step_that_raises_is_one_line(training_cluster: Configuration, write: Write) -> None:
     conf = training_cluster.with_overrides({"fail": "step:5"})
     result = finish(submit_training(conf, write("descent.py", DESCENT), Training(max_cores=2)))

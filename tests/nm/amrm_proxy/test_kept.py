@@ -156,6 +156,7 @@ async def test_what_is_not_booked_stays_where_it_must_run_also_by_a_proxy_that_s
     assert numbers(await proxied.allocate()) == [] and scheduler.booked == [-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exit_status", "words", "moved"),
     [

@@ -38,6 +38,7 @@ def test_a_busy_application_uses_what_it_is_given(cores: float, width: float) ->
     assert run.longest_held_s <= HELD_MOST_S + 2 * LOOK_S
 
 
+@pytest.mark.slow
 @given(st.floats(0.02, 4.0), st.floats(0.5, 8.0), st.floats(0.0, 0.03))
 def test_looks_that_come_late_are_made_good(cores: float, width: float, late_s: float) -> None:
     run = Run(cores, width, late_s=late_s)

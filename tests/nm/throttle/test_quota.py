@@ -41,6 +41,7 @@ def pids(folder: Path) -> set[int]:
     return set(map(int, (folder / "cgroup.procs").read_text().split()))
 
 
+@pytest.mark.slow
 async def test_busy_workers_are_held_by_the_kernel(rm: FakeResourceManager, start_node: StartNode, root: Path) -> None:
     rm.capabilities.append("cores")
     node = await start_node()

@@ -71,6 +71,7 @@ async def test_what_is_counted_is_what_the_kernel_counts(rm: FakeResourceManager
     assert said <= used_s() + 0.1 and not stopped()
 
 
+@pytest.mark.slow
 async def test_four_busy_workers_are_held_to_a_fifth_of_a_core(rm: FakeResourceManager, busy: NodeManager) -> None:
     order(rm, {APP: 200})
     began_s, began = await rm.until(lambda: (s := said_s(rm)) is not None and (s, time.monotonic()))
@@ -138,6 +139,7 @@ async def test_what_is_held_hears_that_it_is_to_end(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_every_group_runs_at_least_once_a_second(
     rm: FakeResourceManager, start_node: StartNode, tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ async def test_every_group_runs_at_least_once_a_second(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_daemons_that_left_the_process_group_are_held_too(
     rm: FakeResourceManager, start_node: StartNode, tmp_path: Path
 ) -> None:
@@ -202,6 +205,7 @@ async def test_what_lost_its_mark_is_charged_and_not_held(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_a_resource_manager_that_is_not_heard_of_holds_nothing(
     rm: FakeResourceManager, busy: NodeManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +217,7 @@ async def test_a_resource_manager_that_is_not_heard_of_holds_nothing(
     assert busy.runtime.is_running(ONE)
 
 
+@pytest.mark.slow
 async def test_orders_that_cannot_be_do_no_harm(rm: FakeResourceManager, busy: NodeManager) -> None:
     def absurd(response: server.NodeHeartbeatResponse) -> None:
         for number in range(20_000):
@@ -242,6 +247,7 @@ async def test_an_application_that_is_gone_is_forgotten(rm: FakeResourceManager,
 SHORT = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("daemons", [False, True])
 async def test_processes_that_come_and_go_between_looks_are_counted(
     daemons: bool, rm: FakeResourceManager, start_node: StartNode, tmp_path: Path
@@ -283,6 +289,7 @@ async def test_what_somebody_lets_go_on_is_stopped_again(rm: FakeResourceManager
         assert await gone(lambda: len(stopped()) < 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_forkers", [False, True])
 async def test_nothing_stays_stopped_when_the_node_is_killed(
     with_forkers: bool, rm: FakeResourceManager, start_process: StartProcess
@@ -307,6 +314,7 @@ async def test_nothing_stays_stopped_when_the_node_is_killed(
     assert await gone(lambda: not all(is_over(process) for process in held)) and not processes_of(ONE)
 
 
+@pytest.mark.slow
 async def test_what_was_stopped_and_lost_its_mark_goes_on_at_the_next_start(
     rm: FakeResourceManager, start_process: StartProcess, tmp_path: Path
 ) -> None:

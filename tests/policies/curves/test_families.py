@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from yaqd.policies.curves.families import FAMILIES, Family, drawn_shapes
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.integers(1, 300), st.floats(0.0, 1.0), st.integers(0, 5))
 def test_shapes_rise_from_0_to_1(many: int, epochs: int, late: float, seed: int) -> None:
     shapes = drawn_shapes(many, late, np.random.default_rng(seed))

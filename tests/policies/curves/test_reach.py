@@ -158,6 +158,7 @@ def test_reached_is_what_the_drawn_curves_do() -> None:
         assert outlook.reached(target) == pytest.approx(plain, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [0, 1, 2])
 def test_the_closed_form_is_the_integral(shape: int) -> None:
     """Level, rise, noise and evidence against sums over a fine grid of all three."""

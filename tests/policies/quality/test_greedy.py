@@ -36,6 +36,7 @@ def _totals(
     return total(ours), total(theirs), int((ours - base).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 10**9], ids=["by price", "among all"])
 @given(
     many=st.integers(1, 30),
@@ -57,6 +58,7 @@ def test_the_total_is_the_greedy_s(
     assert given_ == min(free, many * (caps - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaining", [1.0, 0.8])
 def test_the_total_is_the_greedy_s_with_many_jobs(gaining: float) -> None:
     has = np.random.default_rng(1).integers(0, 12, 2000)
