@@ -93,3 +93,32 @@ def test_a_lost_node_under_three_stages_reruns_what_is_needed(own_flow_cluster: 
     # nothing of the input is read again that nobody needs
     again = Counter(ran(trace)) - Counter(before)
     assert all(many == 1 for many in again.values()), again
+
+
+MANY = (
+    STEPS
+    + """
+words = flow.read("one").then(Words)
+counted = words.then(Sum, reduces=20)
+counted.write("counted")
+counted.then(Gather, reduces=2).write("gathered")
+words.then(Spread, reduces=3).write("spread")
+"""
+)
+
+
+def test_what_is_shuffled_is_merged_channel_by_channel(flow_cluster: Configuration, tmp_path: Path) -> None:
+    run = FlowRun(tmp_path / "flow", MANY)
+    (run.folder / "one").write_text("".join(f"w{number % 7} v\n" for number in range(30)))
+    merging = {
+        "yaq.riffle.policy": "files",
+        "yaq.riffle.files": "2",
+        "mapreduce.job.reduce.slowstart.completedmaps": "1.0",
+    }
+    run.submit(flow_cluster.with_overrides(merging))
+    result = run.finished()
+    assert result.succeeded, result
+    run.check_outputs({"one": [f"w{number % 7} v" for number in range(30)]})
+    shuffles = run.history(flow_cluster).end["shuffle"]["shuffles"]
+    assert set(shuffles) == {"one:Words, for Sum", "one:Words, for Spread", "Sum, for Gather"}
+    assert all(found["merged_files"] > 0 for found in shuffles.values()), shuffles

@@ -108,6 +108,8 @@ class Completion:
     available: bool
     #: name of the merged file at the node that has it; "" for its own
     merged: str = ""
+    #: of several that an attempt leaves, which one; -1: all of them
+    channel: int = -1
 
 
 class Vertex:

@@ -33,11 +33,15 @@ class Wanted:
     def outputs(self) -> int:
         return sum(source.tasks for source in self.sources)
 
-    def places(self, plan: FlowPlan, job_id: str, stage: int, task: int, number: int) -> Iterator[tuple[int, str]]:
-        """Yield the number and the name of each output of an attempt that is among those wanted."""
+    def places(
+        self, plan: FlowPlan, job_id: str, stage: int, task: int, number: int, channel: int = -1
+    ) -> Iterator[tuple[int, str]]:
+        """Yield the number and the name of each output of an attempt that is among those wanted. `channel`: of one
+        alone; -1: of all."""
         before = 0
         for source in self.sources:
-            if source.stage == stage and 0 <= task - source.first_task < source.tasks:
+            is_meant = source.stage == stage and channel in (-1, source.channel)
+            if is_meant and 0 <= task - source.first_task < source.tasks:
                 name = output_name(job_id, plan.stages[stage], source.channel, task, number)
                 yield before + task - source.first_task, name
             before += source.tasks

@@ -23,7 +23,9 @@ def run(attempt: TaskAttempt, at: Workplace) -> OutputFiles | None:
             wanted.outputs,
             wanted.part,
             parts,
-            lambda ref, _: wanted.places(plan, job_id, ref.vertex, ref.index, ref.number),
+            lambda event: wanted.places(
+                plan, job_id, event.attempt.vertex, event.attempt.index, event.attempt.number, event.channel
+            ),
         )
         fetch_all(attempt, sink, at.client, at.secret, outputs)
 

@@ -36,6 +36,7 @@ from tez_adapter.master.surroundings import job_server, scheduler_address, token
 from tez_adapter.master.task_launch import TaskLaunch
 from tez_adapter.master.umbilical import Umbilical
 from tez_adapter.merging.driver import Merging
+from tez_adapter.merging.flow_shuffles import FlowMerging
 from tez_adapter.merging.settings import unmerged_summary
 from yaqd.config import Configuration
 from yaqd.ipc import client_options
@@ -309,9 +310,8 @@ class ApplicationMaster:
 
     def _outputs(self, vertex: int) -> Sequence[Completion]:
         """What the vertex may read, in the order it came and went."""
-        if self._merging is not None and vertex == 1:
-            return self._merging.outputs
-        return self.machine.outputs_for(vertex)
+        merged = None if self._merging is None else self._merging.outputs(vertex)
+        return self.machine.outputs_for(vertex) if merged is None else merged
 
     def note_counters(self, attempt: AttemptId, counters: CounterList) -> None:
         self._record.note_counters(attempt, counters)
@@ -337,20 +337,18 @@ class ApplicationMaster:
 
     # ---- parts
 
-    def _make_merging(self) -> Merging | None:
+    def _make_merging(self) -> Merging | FlowMerging | None:
+        of_all: tuple[Any, ...] = (self.spec, self.conf, self.machine, self._record, self._nodes)
+        more: dict[str, Any] = {
+            "attempt": self._container.attempt_id.attempt,
+            "token": token_of(self._credentials, JobTokenSecrets.kind, "job token"),
+            "clock": asyncio.get_running_loop().time,
+            "on_news": self._umbilical.outputs_may_have_changed,
+        }
+        if self.spec.flow is not None:
+            return FlowMerging.of(*of_all, **more)
         return Merging.of(
-            self.spec,
-            self.conf,
-            self.machine,
-            self._record,
-            self._nodes,
-            attempt=self._container.attempt_id.attempt,
-            token=token_of(self._credentials, JobTokenSecrets.kind, "job token"),
-            clock=asyncio.get_running_loop().time,
-            on_news=self._umbilical.outputs_may_have_changed,
-            folder=self._output.shared_folder,
-            server=self._server,
-            perform=self._perform,
+            *of_all, **more, folder=self._output.shared_folder, server=self._server, perform=self._perform
         )
 
     def _make_rm_link(self) -> ResourceManagerLink:

@@ -192,6 +192,7 @@ class Umbilical:
                 node=entry.node,
                 available=entry.available,
                 merged=entry.merged,
+                channel=entry.channel,
             )
         return response
 

@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.demand import Ask
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.mergers import OwnMergers
-from tez_adapter.core.records import Completion
+from tez_adapter.core.records import Completion, Vertex
 from tez_adapter.jobspec import JobSpec
 from tez_adapter.master.nm_links import NodeLinks
 from tez_adapter.master.output_feed import Job, OutputFeed
@@ -41,12 +41,26 @@ _SLACK_S = 5.0
 _PLACE = "hdfs"
 
 
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """What is merged together: what the tasks of one vertex leave for those that read parts of it."""
+
+    source: int
+    parts: int
+    name_of: Callable[[AttemptId], str]
+    #: shuffles whose outputs an attempt counts together
+    together: int = 1
+    #: tells merges of a job's shuffles apart; "" where it has one
+    name: str = ""
+
+
 class Merging:
-    """Merging for a job with reduces. Call `follow` when the machine has moved, `tick` now and then."""
+    """Merging for one shuffle of a job. Call `follow` when the machine has moved, `tick` now and then."""
 
     def __init__(
         self,
         spec: JobSpec,
+        shuffle: Shuffle,
         settings: MergeSettings,
         machine: JobMachine,
         record: JobRecord,
@@ -61,6 +75,7 @@ class Merging:
     ) -> None:
         """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more. `folder`: of the
         outputs on HDFS, where they are there; then `own` are mergers that the job can start where no node has one."""
+        self._shuffle = shuffle
         self._machine, self._record, self._nodes = machine, record, nodes
         self._clock, self._on_news = clock, on_news
         self._choice_said = False
@@ -70,10 +85,10 @@ class Merging:
         shared = None if folder is None else self._shared(folder, settings)
         if folder is not None:
             settings = settings.for_shared()
-        self._feed = OutputFeed(self._job(spec, settings), settings)
+        self._feed = OutputFeed(self._job(settings), settings)
         self._links = MergerLinks(
             spec.job_id,
-            f"am{attempt}",
+            f"am{attempt}{shuffle.name}",
             token,
             self._address_of,
             timeout_s=settings.timeout_s + _SLACK_S,
@@ -89,15 +104,16 @@ class Merging:
             return shared
         return replace(shared, news=partial(self._another_merger, self._own), on_lost=self._own.lost)
 
-    def _job(self, spec: JobSpec, settings: MergeSettings) -> Job:
+    def _job(self, settings: MergeSettings) -> Job:
         """What the feed may ask."""
         is_local = self._folder is None
         # no node serves from files on HDFS: each reduce reads its own row of their indexes
-        files_max = maps_within(settings.index_bytes_max, spec.reduces) if is_local else maps_possible(spec.reduces)
+        parts = self._shuffle.parts
+        files_max = maps_within(settings.index_bytes_max, parts) if is_local else maps_possible(parts)
         return Job(
-            maps=self._machine.vertices[0].spec.tasks,
-            partitions=spec.reduces,
-            name_of=self._record.attempt_name,
+            maps=self._source.spec.tasks,
+            partitions=parts,
+            name_of=self._shuffle.name_of,
             size_of=self._size_of,
             has_merger=self._has_merger,
             nodes=self._node_count,
@@ -134,11 +150,21 @@ class Merging:
         own = None
         if folder is not None and settings.own:
             own = JobMergers(own_mergers_of(conf, machine, settings.own_wait_s), server, perform)
-        return cls(spec, settings, machine, record, nodes, folder=folder, own=own, **more)
+        shuffle = Shuffle(0, spec.reduces, record.attempt_name)
+        return cls(spec, shuffle, settings, machine, record, nodes, folder=folder, own=own, **more)
 
     @property
-    def outputs(self) -> Sequence[Completion]:
+    def _source(self) -> Vertex:
+        return self._machine.vertices[self._shuffle.source]
+
+    @property
+    def entries(self) -> Sequence[Completion]:
+        """What readers are told of the outputs, in its order."""
         return self._feed.entries
+
+    def outputs(self, vertex: int) -> Sequence[Completion] | None:
+        """Return what a vertex may read; None: it reads nothing that is merged."""
+        return self.entries if vertex == 1 else None
 
     # ---- mergers of the job's own
 
@@ -162,7 +188,7 @@ class Merging:
     # ---- what happens
 
     def follow(self) -> None:
-        self._do(self._feed.follow(self._machine.vertices[0].completions, self._clock()))
+        self._do(self._feed.follow(self._source.completions, self._clock()))
         if self._feed.choice is not None and not self._choice_said:
             self._choice_said = True
             log.info("map outputs: %s (%s)", self._feed.choice.policy, self._feed.choice.reason)
@@ -228,7 +254,7 @@ class Merging:
             nodes = max(1, self._node_count())
             choice = self._feed.choice
             gain_s = None if choice is None else nodes * (choice.unmerged_s - choice.merged_s)
-            maps = self._machine.vertices[0].spec.tasks
+            maps = self._source.spec.tasks
             self._own_wanted = own_mergers(maps, nodes, gain_s, most=self._own_most)
         return self._own_wanted
 
@@ -272,12 +298,12 @@ class Merging:
     def _size_of(self, attempt: AttemptId) -> int:
         for group, name, value in self._record.counters_of(attempt):
             if (group, name) == _SIZE:
-                return value
+                return value // self._shuffle.together
         return 0
 
     def _node_count(self) -> int:
         nodes = {container.node for container in self._machine.containers.values()}
-        return len(nodes | {entry.node for entry in self._machine.vertices[0].completions})
+        return len(nodes | {entry.node for entry in self._source.completions})
 
 
 def own_mergers_of(conf: Configuration, machine: JobMachine, wait_s: float) -> OwnMergers:

@@ -34,14 +34,17 @@ class Outputs:
     part: int
     #: of how many
     parts: int
-    #: number among them and name of each output of an attempt, which the job manager names so
-    places: Callable[[pb.AttemptRef, str], Iterable[tuple[int, str]]]
+    #: number among them and name of each output that the job manager tells of
+    places: Callable[[pb.MapCompletionEvent], Iterable[tuple[int, str]]]
 
 
 def outputs_of_maps(attempt: TaskAttempt) -> Outputs:
     """Return those of all maps of a MapReduce job."""
     return Outputs(
-        attempt.description.inputs, attempt.index, attempt.spec.reduces, lambda ref, name: ((ref.index, name),)
+        attempt.description.inputs,
+        attempt.index,
+        attempt.spec.reduces,
+        lambda event: ((event.attempt.index, event.attempt_id),),
     )
 
 
@@ -119,7 +122,7 @@ def _follow(
         raise NoLongerWanted(attempt.name)
     fetcher.skip(response.given_up)
     for available, events in groupby(response.events, key=lambda event: event.available):
-        came = [(event, *place) for event in events for place in outputs.places(event.attempt, event.attempt_id)]
+        came = [(event, *place) for event in events for place in outputs.places(event)]
         if available:
             refs.update((name, event.attempt) for event, _, name in came)
             fetcher.add(*(MapLocation(number, name, e.host, e.port, e.merged) for e, number, name in came))

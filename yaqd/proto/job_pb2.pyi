@@ -157,7 +157,7 @@ class GetMapCompletionEventsRequest(_message.Message):
     def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., wait_ms: _Optional[int] = ..., **kwargs) -> None: ...
 
 class MapCompletionEvent(_message.Message):
-    __slots__ = ("attempt", "attempt_id", "host", "port", "node", "available", "merged")
+    __slots__ = ("attempt", "attempt_id", "host", "port", "node", "available", "merged", "channel")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
@@ -165,6 +165,7 @@ class MapCompletionEvent(_message.Message):
     NODE_FIELD_NUMBER: _ClassVar[int]
     AVAILABLE_FIELD_NUMBER: _ClassVar[int]
     MERGED_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_FIELD_NUMBER: _ClassVar[int]
     attempt: AttemptRef
     attempt_id: str
     host: str
@@ -172,7 +173,8 @@ class MapCompletionEvent(_message.Message):
     node: str
     available: bool
     merged: str
-    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., node: _Optional[str] = ..., available: _Optional[bool] = ..., merged: _Optional[str] = ...) -> None: ...
+    channel: int
+    def __init__(self, attempt: _Optional[_Union[AttemptRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., node: _Optional[str] = ..., available: _Optional[bool] = ..., merged: _Optional[str] = ..., channel: _Optional[int] = ...) -> None: ...
 
 class GetMapCompletionEventsResponse(_message.Message):
     __slots__ = ("events", "stop", "given_up")

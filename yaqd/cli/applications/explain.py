@@ -317,13 +317,19 @@ def _shuffle(history: "JobHistory | None") -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _show_shuffle(found: dict[str, Any]) -> None:
-    """A history file may be of another version, or damaged: what it lacks is left out."""
+def _show_shuffle(found: dict[str, Any], of: str = "") -> None:
+    """A history file may be of another version, or damaged: what it lacks is left out. `of`: which of several."""
+    shuffles = found.get("shuffles")
+    if isinstance(shuffles, dict):
+        for name, one in shuffles.items():
+            if isinstance(one, dict):
+                _show_shuffle(one, f" of {name}")
+        return
     how = "chosen automatically" if found.get("automatic") else "as configured"
     where = " on HDFS" if found.get("storage") == "hdfs" else ""
     policy = found.get("policy", "unknown")
     meaning = " (so many map outputs to one merged file)" if str(policy).endswith(_BY_NUMBER) else ""
-    click.echo(f"\nMap outputs{where}: {policy}, {how}{meaning}")
+    click.echo(f"\nMap outputs{of}{where}: {policy}, {how}{meaning}")
     if found.get("reason"):
         click.echo(f"  {found['reason']}")
     if found.get("unmerged"):
