@@ -1,0 +1,143 @@
+"""Runs a load under a policy, compiled."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.sim.stages.compiled.heuristics import Knobs, choose, rank_jobs, refresh, refresh_all
+from yaqd.sim.stages.compiled.jit import jit
+from yaqd.sim.stages.compiled.state import (
+    ACTIVE,
+    DECISIONS,
+    FREE,
+    HEAP,
+    LEFT,
+    STARTED,
+    TRACED,
+    DECIMA,
+    Live,
+    Plan,
+    Rules,
+    live_of,
+    plan_of,
+)
+from yaqd.sim.stages.compiled.world import arrive, come, end_task, give, pop
+from yaqd.sim.workloads.graphs import Load
+
+
+@jit
+def note(live: Live, source: int, stage: int, many: int) -> None:
+    """Count a decision, and keep it where there is room."""
+    live.count[DECISIONS] += 1
+    at = live.count[TRACED]
+    if at < len(live.trace):
+        live.trace[at, 0] = source
+        live.trace[at, 1] = stage
+        live.trace[at, 2] = many
+        live.count[TRACED] = at + 1
+
+
+@jit
+def decide_source(
+    plan: Plan, live: Live, kind: int, knobs: Knobs, source: int, now_s: float
+) -> None:
+    """Give away the idle containers of one source."""
+    while True:
+        idle = live.count[FREE] if source < 0 else live.jobs[source].idle
+        if idle == 0:
+            return
+        stage, many = choose(plan, live, kind, knobs, source, idle)
+        if stage < 0:
+            return
+        note(live, source, stage, many)
+        give(plan, live, source, stage, many, now_s)
+        refresh(plan, live, plan.stages[stage].job)
+
+
+@jit
+def decide(plan: Plan, live: Live, kind: int, knobs: Knobs, now_s: float) -> None:
+    """Give away all idle containers: first those that belong to nobody, then each job's."""
+    refresh_all(plan, live)
+    rank_jobs(plan, live, kind, knobs)
+    decide_source(plan, live, kind, knobs, -1, now_s)
+    for at in range(live.count[ACTIVE]):
+        if live.jobs[live.active[at]].idle:
+            decide_source(plan, live, kind, knobs, live.active[at], now_s)
+
+
+@jit
+def step(plan: Plan, live: Live, next_job: int) -> tuple[float, int, bool]:
+    """Let everything happen that happens next at one time; return that time, the job to come, whether to decide."""
+    now_s = inf
+    if live.count[HEAP]:
+        now_s = live.heap[0].when_s
+    if next_job < len(live.jobs) and plan.jobs[next_job].arrive_s <= now_s:
+        now_s = plan.jobs[next_job].arrive_s
+    asks = False
+    while next_job < len(live.jobs) and plan.jobs[next_job].arrive_s == now_s:
+        come(plan, live, next_job)
+        next_job += 1
+        asks = True
+    while live.count[HEAP] and live.heap[0].when_s == now_s:
+        what = pop(live)
+        if what % 2:
+            asks = arrive(plan, live, what // 2, now_s) or asks
+        else:
+            asks = end_task(plan, live, what // 2, now_s) or asks
+    return now_s, next_job, asks
+
+
+@jit
+def run_heuristic(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
+    """Run to the end under a heuristic."""
+    next_job = 0
+    while live.count[LEFT]:
+        now_s, next_job, asks = step(plan, live, next_job)
+        if now_s == inf:
+            return
+        if asks:
+            decide(plan, live, kind, knobs, now_s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finished:
+    """What came of a load."""
+
+    #: (jobs,): from arrival to end, s
+    took_s: Floats = field(repr=False)
+    makespan_s: float
+    decisions: int
+    tasks: int
+    #: (decisions, 3): source job or -1, stage, containers; as many as were asked for
+    trace: Ints = field(repr=False)
+
+    @property
+    def mean_s(self) -> float:
+        """Mean completion time, s."""
+        return float(self.took_s.mean())
+
+
+def finished(plan: Plan, live: Live) -> Finished:
+    """Return what came of it. Raises ValueError where the policy left jobs without containers for ever."""
+    count = live.count
+    if count[LEFT]:
+        raise ValueError(f"{count[LEFT]} jobs never end: the policy gives them no container")
+    return Finished(
+        live.jobs["done_s"] - plan.jobs["arrive_s"][:-1],
+        float(live.jobs["done_s"].max()),
+        int(count[DECISIONS]),
+        int(count[STARTED]),
+        live.trace[: count[TRACED]].copy(),
+    )
+
+
+def heuristic_run(
+    load: Load, kind: int, knobs: Knobs = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0), rules: Rules = DECIMA, trace: int = 0
+) -> Finished:
+    """Run a load under a heuristic by number."""
+    plan = plan_of(load, rules)
+    live = live_of(plan, load, trace)
+    run_heuristic(plan, live, kind, knobs)
+    return finished(plan, live)

@@ -1,0 +1,152 @@
+"""What one run of the compiled simulator holds: a plan that never changes, and what does, as records.
+
+Stages of all jobs have one numbering. A container is an executor of Decima's simulator.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from yaqd.policies.curves.samples import Ints
+from yaqd.sim.workloads.graphs import Load
+
+#: of `Live.count`
+ACTIVE, FREE, HEAP, SERIAL, DECISIONS, STARTED, LEFT, TRACED = range(8)
+
+_PLAN_STAGE: Final = np.dtype(
+    [("job", "i8"), ("source", "i8"), ("tasks", "i8"), ("est_s", "f8"), ("leaves_first", "i8")]
+)
+_PLAN_JOB: Final = np.dtype([("first", "i8"), ("arrive_s", "f8"), ("whole_s", "f8")])
+_WAVE: Final = np.dtype([("at", "i8"), ("many", "i8"), ("is_cold", "i8")])
+_STAGE: Final = np.dtype(
+    [
+        *((name, "i8") for name in ("started", "ended", "coming", "held", "waits", "unclaimed", "claimable")),
+        #: longest chain of stages from this one on, by duration of one task and by work, s
+        *((name, "f8") for name in ("chain_s", "chain_work_s")),
+    ]
+)
+_JOB: Final = np.dtype(
+    [
+        *((name, "i8") for name in ("stages_left", "here", "on_way", "idle", "held", "fresh")),
+        #: tasks that nobody has claimed: all, of stages that may be chosen, of those that are open
+        *((name, "i8") for name in ("unclaimed", "claims", "open_claims", "is_dirty")),
+        *((name, "f8") for name in ("work_s", "longest_s", "done_s", "value", "limit")),
+    ]
+)
+#: when, in which order, what (stage * 2, + 1 where a container arrives)
+_EVENT: Final = np.dtype([("when_s", "f8"), ("serial", "i8"), ("what", "i8")])
+
+
+class Plan(NamedTuple):
+    """A load and the rules it runs by; arrays of records."""
+
+    stages: Any
+    #: one more than there are: the last holds where stages end
+    jobs: Any
+    #: of the set of graphs, see `GraphSet`
+    child_at: Ints
+    child: Ints
+    waves: Any
+    values: Any
+    seed: int
+    slots: int
+    move_s: float
+    warm_s: float
+
+
+class Live(NamedTuple):
+    """What changes while it runs; arrays of records."""
+
+    stages: Any
+    jobs: Any
+    active: Ints
+    heap: Any
+    count: Ints
+    #: (decisions, 3): source, stage and containers, as far as there is room
+    trace: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How containers move: the preset is that of the public Decima simulator."""
+
+    slots: int = 50
+    #: a container that leaves for another job is under way for so long, s
+    move_s: float = 2.0
+    #: added where no duration of a container new to the job is recorded, s
+    warm_s: float = 1.0
+
+
+DECIMA: Final = Rules()
+
+
+def leaves_first(waits: Ints, child_at: Ints, child: Ints) -> list[int]:
+    """Return stages of one graph so that each comes after all that wait for it. Raises ValueError for a circle."""
+    missing = waits.tolist()
+    order = [stage for stage, count in enumerate(missing) if not count]
+    for stage in order:
+        for edge in range(child_at[stage], child_at[stage + 1]):
+            missing[child[edge]] -= 1
+            if not missing[child[edge]]:
+                order.append(int(child[edge]))
+    if len(order) != len(missing):
+        raise ValueError("stages wait for each other in a circle")
+    return order[::-1]
+
+
+def plan_of(load: Load, rules: Rules = DECIMA) -> Plan:
+    """Lay a load out. Raises ValueError where stages wait for each other in a circle."""
+    graphs = load.graphs
+    orders = {}
+    for number in np.unique(load.graph):
+        rows = graphs.rows(int(number))
+        at = graphs.child_at[rows.start : rows.stop + 1]
+        orders[int(number)] = leaves_first(graphs.waits[rows], at, graphs.child)
+    counts = graphs.first[load.graph + 1] - graphs.first[load.graph]
+    jobs = np.zeros(len(load) + 1, dtype=_PLAN_JOB)
+    jobs["first"][1:] = np.cumsum(counts)
+    jobs["arrive_s"][:-1] = load.arrive_s
+    stages = np.zeros(int(counts.sum()), dtype=_PLAN_STAGE)
+    stages["job"] = np.repeat(np.arange(len(load)), counts)
+    stages["source"] = np.concatenate([np.arange(graphs.first[g], graphs.first[g + 1]) for g in load.graph])
+    stages["tasks"] = graphs.tasks[stages["source"]]
+    stages["est_s"] = graphs.mean_s[stages["source"]] * load.error
+    stages["leaves_first"] = np.concatenate(
+        [jobs["first"][job] + np.array(orders[int(g)]) for job, g in enumerate(load.graph)]
+    )
+    jobs["whole_s"][:-1] = np.add.reduceat(stages["tasks"] * stages["est_s"], jobs["first"][:-1])
+    waves = np.zeros(graphs.wave_at.shape, dtype=_WAVE)
+    waves["at"], waves["many"], waves["is_cold"] = graphs.wave_at, graphs.wave_len, graphs.is_cold
+    return Plan(
+        stages,
+        jobs,
+        graphs.child_at,
+        graphs.child,
+        waves,
+        graphs.values,
+        load.seed,
+        rules.slots,
+        float(rules.move_s),
+        float(rules.warm_s),
+    )
+
+
+def live_of(plan: Plan, load: Load, trace: int = 0) -> Live:
+    """Return the state before the first arrival. `trace`: decisions to keep."""
+    stages = np.zeros(len(plan.stages), dtype=_STAGE)
+    stages["waits"] = load.graphs.waits[plan.stages["source"]]
+    jobs = np.zeros(len(load), dtype=_JOB)
+    jobs["stages_left"] = np.diff(plan.jobs["first"])
+    jobs["done_s"] = np.nan
+    jobs["is_dirty"] = 1
+    count = np.zeros(8, dtype=np.int64)
+    count[FREE], count[LEFT] = plan.slots, len(load)
+    return Live(
+        stages,
+        jobs,
+        np.zeros(len(load), dtype=np.int64),
+        np.zeros(plan.slots + 2, dtype=_EVENT),
+        count,
+        np.zeros((trace, 3), dtype=np.int64),
+    )
