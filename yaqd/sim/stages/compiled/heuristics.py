@@ -33,6 +33,7 @@ def refresh(plan: Plan, live: Live, job: int) -> None:
         own.work_s += own_s
         now.unclaimed = max(0, plan.stages[stage].tasks - now.started - now.coming - now.held)
         now.claimable = now.unclaimed
+        now.wait_s = 0.0
     count_claims(plan, live, job)
     own.is_dirty = 0
 
@@ -43,10 +44,17 @@ def count_claims(plan: Plan, live: Live, job: int) -> None:
     own = live.jobs[job]
     begin, end = plan.jobs[job].first, plan.jobs[job + 1].first
     for stage in range(begin, end):
-        if live.stages[stage].unclaimed:
-            source = plan.stages[stage].source
-            for edge in range(plan.child_at[source], plan.child_at[source + 1]):
-                live.stages[begin + plan.child[edge]].claimable = 0
+        now = live.stages[stage]
+        unfinished = plan.stages[stage].tasks - now.ended
+        if unfinished == 0:
+            continue
+        wait_s = plan.stages[stage].est_s * unfinished / max(1, now.started - now.ended)
+        source = plan.stages[stage].source
+        for edge in range(plan.child_at[source], plan.child_at[source + 1]):
+            child = live.stages[begin + plan.child[edge]]
+            child.wait_s = max(child.wait_s, wait_s)
+            if now.unclaimed:
+                child.claimable = 0
     own.unclaimed, own.claims, own.open_claims = 0, 0, 0
     for stage in range(begin, end):
         now = live.stages[stage]

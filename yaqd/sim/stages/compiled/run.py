@@ -1,13 +1,11 @@
 """Runs a load under a policy, compiled."""
 
-from dataclasses import dataclass, field
 from math import inf
 
-import numpy as np
-
-from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.heuristics import Knobs, choose, rank_jobs, refresh, refresh_all
 from yaqd.sim.stages.compiled.jit import jit
+from yaqd.sim.stages.compiled.network import Mind, choose_learned, embed_cluster, embed_job, mind_of
 from yaqd.sim.stages.compiled.state import (
     ACTIVE,
     DECISIONS,
@@ -16,14 +14,13 @@ from yaqd.sim.stages.compiled.state import (
     LEFT,
     STARTED,
     TRACED,
-    DECIMA,
     Live,
     Plan,
-    Rules,
     live_of,
     plan_of,
 )
 from yaqd.sim.stages.compiled.world import arrive, come, end_task, give, pop
+from yaqd.sim.stages.rules import DECIMA, Finished, Rules
 from yaqd.sim.workloads.graphs import Load
 
 
@@ -48,6 +45,7 @@ def decide_source(
         idle = live.count[FREE] if source < 0 else live.jobs[source].idle
         if idle == 0:
             return
+        rank_jobs(plan, live, kind, knobs)
         stage, many = choose(plan, live, kind, knobs, source, idle)
         if stage < 0:
             return
@@ -60,7 +58,6 @@ def decide_source(
 def decide(plan: Plan, live: Live, kind: int, knobs: Knobs, now_s: float) -> None:
     """Give away all idle containers: first those that belong to nobody, then each job's."""
     refresh_all(plan, live)
-    rank_jobs(plan, live, kind, knobs)
     decide_source(plan, live, kind, knobs, -1, now_s)
     for at in range(live.count[ACTIVE]):
         if live.jobs[live.active[at]].idle:
@@ -101,22 +98,44 @@ def run_heuristic(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
             decide(plan, live, kind, knobs, now_s)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Finished:
-    """What came of a load."""
+@jit
+def look(plan: Plan, live: Live, mind: Mind) -> None:
+    """Embed all jobs that changed, and the cluster."""
+    for at in range(live.count[ACTIVE]):
+        job = live.active[at]
+        if live.jobs[job].is_dirty:
+            refresh(plan, live, job)
+            embed_job(plan, live, mind, job)
+    embed_cluster(plan, live, mind)
 
-    #: (jobs,): from arrival to end, s
-    took_s: Floats = field(repr=False)
-    makespan_s: float
-    decisions: int
-    tasks: int
-    #: (decisions, 3): source job or -1, stage, containers; as many as were asked for
-    trace: Ints = field(repr=False)
 
-    @property
-    def mean_s(self) -> float:
-        """Mean completion time, s."""
-        return float(self.took_s.mean())
+@jit
+def decide_learned(plan: Plan, live: Live, mind: Mind, source: int, now_s: float) -> None:
+    """Give away the idle containers of one source as the network says."""
+    while True:
+        idle = live.count[FREE] if source < 0 else live.jobs[source].idle
+        if idle == 0:
+            return
+        look(plan, live, mind)
+        stage, many = choose_learned(plan, live, mind, source, idle)
+        if stage < 0:
+            return
+        note(live, source, stage, many)
+        give(plan, live, source, stage, many, now_s)
+
+
+@jit
+def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
+    """Run to the end under the network."""
+    next_job = 0
+    while live.count[LEFT]:
+        now_s, next_job, asks = step(plan, live, next_job)
+        if now_s == inf:
+            return
+        if asks:
+            decide_learned(plan, live, mind, -1, now_s)
+            for at in range(live.count[ACTIVE]):
+                decide_learned(plan, live, mind, live.active[at], now_s)
 
 
 def finished(plan: Plan, live: Live) -> Finished:
@@ -140,4 +159,12 @@ def heuristic_run(
     plan = plan_of(load, rules)
     live = live_of(plan, load, trace)
     run_heuristic(plan, live, kind, knobs)
+    return finished(plan, live)
+
+
+def learned_run(load: Load, weights: Floats, rules: Rules = DECIMA, trace: int = 0) -> Finished:
+    """Run a load under the network with these weights, as one flat array."""
+    plan = plan_of(load, rules)
+    live = live_of(plan, load, trace)
+    run_learned(plan, live, mind_of(weights, plan))
     return finished(plan, live)

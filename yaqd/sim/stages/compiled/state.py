@@ -3,12 +3,12 @@
 Stages of all jobs have one numbering. A container is an executor of Decima's simulator.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from yaqd.policies.curves.samples import Ints
+from yaqd.sim.stages.rules import DECIMA, Rules
 from yaqd.sim.workloads.graphs import Load
 
 #: of `Live.count`
@@ -22,8 +22,8 @@ _WAVE: Final = np.dtype([("at", "i8"), ("many", "i8"), ("is_cold", "i8")])
 _STAGE: Final = np.dtype(
     [
         *((name, "i8") for name in ("started", "ended", "coming", "held", "waits", "unclaimed", "claimable")),
-        #: longest chain of stages from this one on, by duration of one task and by work, s
-        *((name, "f8") for name in ("chain_s", "chain_work_s")),
+        #: longest chain of stages from this one on, by duration of one task and by work, and how long it waits to open, s
+        *((name, "f8") for name in ("chain_s", "chain_work_s", "wait_s")),
     ]
 )
 _JOB: Final = np.dtype(
@@ -65,20 +65,6 @@ class Live(NamedTuple):
     count: Ints
     #: (decisions, 3): source, stage and containers, as far as there is room
     trace: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How containers move: the preset is that of the public Decima simulator."""
-
-    slots: int = 50
-    #: a container that leaves for another job is under way for so long, s
-    move_s: float = 2.0
-    #: added where no duration of a container new to the job is recorded, s
-    warm_s: float = 1.0
-
-
-DECIMA: Final = Rules()
 
 
 def leaves_first(waits: Ints, child_at: Ints, child: Ints) -> list[int]:

@@ -1,0 +1,71 @@
+"""Graphs of stages in simulated time: the compiled simulator and the plain one are one."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from yaqd.policies.clotho.facts import StagePolicy
+from yaqd.policies.clotho.heuristics import Capped, Fair, Fifo, Packing, Shortest, Trouble, WeightedFair
+from yaqd.policies.clotho.learned import Learned
+from yaqd.policies.clotho.weights import arrays_of, flat_of, pack
+from yaqd.sim.stages.rules import DECIMA, Finished, Rules
+from yaqd.sim.stages.world import run_load
+from yaqd.sim.workloads.graphs import draw_graphs, draw_load
+
+pytest.importorskip("numba")
+
+from yaqd.sim.stages.compiled import heuristics as compiled  # noqa: E402
+from yaqd.sim.stages.compiled.run import heuristic_run, learned_run  # noqa: E402
+from yaqd.sim.stages.training.begin import beginning  # noqa: E402
+
+_GRAPHS = draw_graphs(1, 12)
+_TRACE = 100_000
+
+PAIRS: list[tuple[StagePolicy, int, compiled.Knobs]] = [
+    (Fifo(), compiled.FIFO, (0.0, 0.0, inf, 1.0, 1.0, 1.0)),
+    (Shortest(), compiled.SHORTEST, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    (Fair(), compiled.WEIGHTED, (0.0, 0.0, inf, 1.0, 0.0, 0.0)),
+    (Fair(leaves=True), compiled.FAIR, (0.0, 0.0, inf, 1.0, 1.0, 1.0)),
+    (WeightedFair(-0.75), compiled.WEIGHTED, (-0.75, 0.0, inf, 1.0, 0.0, 0.0)),
+    (Packing(), compiled.PACKING, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    (Trouble(), compiled.TROUBLE, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    (Capped(), compiled.CAPPED, (1.5, 0.35, 300.0, 1.0, 1.0, 1.0)),
+]
+RULES = [DECIMA, Rules(20, 0.1), Rules(7, 0.0)]
+
+
+def _same(plain: Finished, fast: Finished) -> None:
+    at = next((n for n, (a, b) in enumerate(zip(plain.trace, fast.trace, strict=False)) if (a != b).any()), None)
+    assert at is None, f"decision {at}: {plain.trace[at]} and {fast.trace[at]}"
+    assert (plain.took_s == fast.took_s).all()
+    assert (plain.decisions, plain.tasks) == (fast.decisions, fast.tasks)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize(("policy", "kind", "knobs"), PAIRS)
+def test_heuristics_decide_the_same_in_both_simulators(
+    policy: StagePolicy, kind: int, knobs: compiled.Knobs, rules: Rules
+) -> None:
+    for seed in range(3):
+        load = draw_load(_GRAPHS, seed, 8, 20.0 * seed, 0.4)
+        _same(run_load(load, policy, rules, _TRACE), heuristic_run(load, kind, knobs, rules, _TRACE))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_network_decides_the_same_in_both_simulators(seed: int, rules: Rules) -> None:
+    rng = np.random.default_rng(seed)
+    data = pack(beginning(seed) + 0.3 * rng.normal(size=len(beginning(seed))), {})
+    policy = Learned(data)
+    load = draw_load(_GRAPHS, seed, 8, 15.0, 0.4)
+    from yaqd.policies.clotho.weights import unpack
+
+    weights = flat_of(unpack(data).arrays)
+    assert (arrays_of(weights)["enter"] == unpack(data).arrays["enter"]).all()
+    _same(run_load(load, policy, rules, _TRACE), learned_run(load, weights, rules, _TRACE))
+    assert not any(policy.fallbacks.values())

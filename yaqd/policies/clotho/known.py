@@ -1,0 +1,183 @@
+"""What follows from the facts of jobs: work, chains, and which stages may be chosen. Worked out once for each change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.clotho.facts import Scene, StageJob, known_s
+from yaqd.policies.curves.samples import Bools, Floats, Ints
+
+#: jobs that are kept beyond those in the scene
+_SPARE: Final = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Several jobs laid end to end: stages have one numbering, edges are by height."""
+
+    jobs: Sequence[StageJob]
+    #: where each job's stages begin
+    begin: Ints
+    #: job of each stage
+    owner: Ints
+    unfinished: Ints
+    running: Ints
+    unclaimed: Ints
+    coming: Ints
+    est_s: Floats
+    is_open: Bools
+    parent: Ints
+    child: Ints
+    #: edges whose parents have one height: from where to where; and where each parent's edges begin
+    levels: list[tuple[int, int]]
+
+
+def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
+    """Lay jobs end to end. `unknown_s`: how long tasks of unknown duration count, s."""
+    sizes = np.array([job.graph.many for job in jobs])
+    begin = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    edges = np.array([len(job.graph.parent) for job in jobs])
+    shift = np.repeat(begin, edges)
+    parent = np.concatenate([job.graph.parent for job in jobs]) + shift
+    child = np.concatenate([job.graph.child for job in jobs]) + shift
+    height = np.concatenate([job.graph.height for job in jobs])[parent]
+    order = np.argsort(height, kind="stable")
+    parent, child, height = parent[order], child[order], height[order]
+    ends = np.searchsorted(height, np.arange(1, (int(height[-1]) if len(height) else 0) + 2))
+    est_s = np.concatenate([job.duration_s for job in jobs])
+    return Block(
+        jobs,
+        begin,
+        np.repeat(np.arange(len(jobs)), sizes),
+        np.concatenate([job.unfinished for job in jobs]),
+        np.concatenate([job.running for job in jobs]),
+        np.concatenate([job.unclaimed for job in jobs]),
+        np.concatenate([job.coming for job in jobs]),
+        np.where(np.isfinite(est_s), est_s, unknown_s),
+        np.concatenate([job.is_open for job in jobs]),
+        parent,
+        child,
+        [(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)],
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chains:
+    """What follows from a block, by stage and by job."""
+
+    #: longest chain of stages from this one on, by duration of one task, and by work, s
+    chain_s: Floats
+    chain_work_s: Floats
+    #: until what it waits for is over, by what runs, s
+    wait_s: Floats
+    #: unclaimed tasks of stages that may be chosen: what they wait for has no unclaimed task
+    claimable: Ints
+    work_s: Floats
+    longest_s: Floats
+    whole_s: Floats
+    #: by job: tasks unclaimed, choosable, choosable at once
+    tasks: Ints
+
+
+def chains_of(block: Block) -> Chains:
+    """Work it out, level by level."""
+    work = block.est_s * block.unfinished
+    chain_s = np.where(block.unfinished > 0, block.est_s, 0.0)
+    chain_work_s = work.copy()
+    for low, high in block.levels:
+        parents, children = block.parent[low:high], block.child[low:high]
+        for values, own in ((chain_s, np.where(block.unfinished > 0, block.est_s, 0.0)), (chain_work_s, work)):
+            most = np.zeros(len(work))
+            np.maximum.at(most, parents, values[children])
+            values[parents] = own[parents] + most[parents]
+    wait_s = np.zeros(len(work))
+    lasts = work / np.maximum(block.running, 1)
+    np.maximum.at(wait_s, block.child, lasts[block.parent])
+    claimable = block.unclaimed.copy()
+    claimable[block.child[block.unclaimed[block.parent] > 0]] = 0
+    tasks = np.stack((block.unclaimed, claimable, np.where(block.is_open, claimable, 0)), axis=1)
+    work_s = np.add.reduceat(work, block.begin)
+    whole_s = np.array([job.whole_s for job in block.jobs])
+    return Chains(
+        chain_s,
+        chain_work_s,
+        wait_s,
+        claimable,
+        work_s,
+        np.maximum.reduceat(chain_s, block.begin),
+        np.where(np.isfinite(whole_s), whole_s, work_s),
+        np.add.reduceat(tasks, block.begin, axis=0),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What follows from one job's facts."""
+
+    job: StageJob
+    work_s: float
+    longest_s: float
+    whole_s: float
+    unclaimed: int
+    claims: int
+    open_claims: int
+    #: stages that may be chosen, and of each: claimable tasks, whether it is open, duration, chain, chain of work, wait
+    stages: Ints = field(repr=False)
+    facts: Floats = field(repr=False)
+
+
+CLAIMABLE, OPEN, EST, CHAIN, CHAIN_WORK, WAIT = range(6)
+
+
+def split(block: Block, chains: Chains) -> tuple[list[Known], Ints, Ints]:
+    """Return what is known of each job, which stages of the block may be chosen, and where each job's begin there."""
+    chosen = np.flatnonzero(chains.claimable > 0)
+    facts = np.stack(
+        (
+            chains.claimable[chosen],
+            block.is_open[chosen],
+            block.est_s[chosen],
+            chains.chain_s[chosen],
+            chains.chain_work_s[chosen],
+            chains.wait_s[chosen],
+        ),
+        axis=1,
+    )
+    cuts = np.searchsorted(chosen, np.append(block.begin, len(block.owner)))
+    numbers = chosen - block.begin[block.owner[chosen]]
+    numbers_of = zip(
+        block.jobs, chains.work_s.tolist(), chains.longest_s.tolist(), chains.whole_s.tolist(), chains.tasks.tolist(),
+        cuts[:-1].tolist(), cuts[1:].tolist(), strict=True,
+    )  # fmt: skip
+    found = [
+        Known(job, work, longest, whole, tasks[0], tasks[1], tasks[2], numbers[low:high], facts[low:high])
+        for job, work, longest, whole, tasks, low, high in numbers_of
+    ]
+    return found, chosen, cuts
+
+
+class Seen:
+    """Keeps what follows from jobs until their facts change."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Known] = {}
+
+    def known(self, scene: Scene) -> list[Known]:
+        """Return what is known of each job of the scene."""
+        new = [job for job in scene.jobs if (old := self._known.get(id(job))) is None or old.job is not job]
+        if new:
+            block = block_of(new, known_s(scene))
+            for found in split(block, chains_of(block))[0]:
+                self._known[id(found.job)] = found
+        if len(self._known) > 2 * len(scene.jobs) + _SPARE:
+            kept = {id(job) for job in scene.jobs}
+            self._known = {number: found for number, found in self._known.items() if number in kept}
+        return [self._known[id(job)] for job in scene.jobs]
+
+
+def all_of(jobs: Sequence[Known]) -> list[int]:
+    """Return the stages of all jobs that may be chosen, end to end."""
+    return list(chain.from_iterable(job.stages.tolist() for job in jobs))

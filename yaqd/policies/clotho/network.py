@@ -1,0 +1,281 @@
+"""The network: embeds stages, jobs and the cluster, scores stages, and says how many containers each job should have.
+
+Messages go from stages that nothing waits for to those that others wait for: x_i = g(sum of f(x_j) over j that wait for
+i) + x_i. Each job sums up its stages, the cluster its jobs, with f and g of their own. Jobs that did not change keep
+what was worked out of them. Sums are in float64.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log, log1p
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.clotho.facts import Scene, StageJob, known_s
+from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, WAIT, Block, Chains, Known
+from yaqd.policies.clotho.known import block_of, chains_of, split
+from yaqd.policies.clotho.shapes import CLUSTER, EMB, HEAD, LEAK, RAW, WIDE
+from yaqd.policies.curves.samples import Bools, Floats, Ints
+
+#: messages of jobs are summed up in units of this many jobs
+_JOBS: Final = 8.0
+_EXPONENT_MAX: Final = 12.0
+#: scores nearer than this are equal: the earlier stage goes first
+TIE: Final = 1e-9
+_SPARE: Final = 64
+#: columns of a job's row: plain facts, then message to the cluster, then what heads add
+_WORK, _LONGEST, _WHOLE, _UNCLAIMED, _CLAIMS, _OPEN_CLAIMS, _HAS, _IDLE = range(8)
+_TOLD: Final = 8
+_SCORE_ADDS: Final = _TOLD + EMB
+_LIMIT_ADDS: Final = _SCORE_ADDS + HEAD
+_FACTS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    job: StageJob
+    slots: int
+    row: Floats = field(repr=False)
+    #: choosable stages: number, facts, what the score adds
+    stages: Ints = field(repr=False)
+    facts: Floats = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What the network says of a scene; stages are those that may be chosen, end to end."""
+
+    job: Ints
+    stage: Ints
+    claimable: Ints
+    score: Floats
+    #: by job: containers that it should have, and that it has
+    limit: Floats
+    has: Floats
+    #: by job: the logarithm behind the limit
+    logarithm: Floats
+
+
+def _leak(x: Floats) -> Floats:
+    return np.where(x < 0.0, x * LEAK, x)
+
+
+class Network:
+    """Scores scenes with given weights, which are of the right shapes (`weights.py`)."""
+
+    def __init__(self, weights: Mapping[str, Floats]) -> None:
+        self._w: Final = {name: np.asarray(array, dtype=np.float64) for name, array in weights.items()}
+        self._kept: dict[int, _Kept] = {}
+
+    def scores(self, scene: Scene) -> Scores:
+        """Return scores of all stages that may be chosen, and limits of all jobs."""
+        kept = self._look(scene)
+        rows = np.stack([one.row for one in kept])
+        cluster, wanting, mean_s = self._cluster(scene, rows)
+        logarithm = self._limits(scene, rows, cluster, wanting, mean_s)
+        limit = np.clip(np.ceil(np.exp(np.minimum(logarithm, _EXPONENT_MAX)) - 1e-6), 1.0, float(scene.slots))
+        job = np.repeat(np.arange(len(kept)), [len(one.stages) for one in kept])
+        facts = np.concatenate([one.facts for one in kept])
+        score = self._stages(scene, rows, cluster, limit, job, facts)
+        return Scores(
+            job,
+            np.concatenate([one.stages for one in kept]),
+            facts[:, CLAIMABLE].astype(np.int64),
+            score,
+            limit,
+            rows[:, _HAS],
+            logarithm,
+        )
+
+    # ------------------------------------------------------------------------------------------ layers
+
+    def _two(self, name: str, x: Floats) -> Floats:
+        w = self._w
+        hidden = _leak(x @ w[f"{name}_hidden"] + w[f"{name}_hidden_bias"])
+        return np.asarray(hidden @ w[f"{name}_out"] + w[f"{name}_out_bias"])
+
+    def _look(self, scene: Scene) -> list[_Kept]:
+        kept = self._kept
+        new = [
+            job
+            for job in scene.jobs
+            if (old := kept.get(id(job))) is None or old.job is not job or old.slots != scene.slots
+        ]
+        if new:
+            for one in self._embed(new, scene):
+                kept[id(one.job)] = one
+        if len(kept) > 2 * len(scene.jobs) + _SPARE:
+            live = {id(job) for job in scene.jobs}
+            self._kept = kept = {number: one for number, one in kept.items() if number in live}
+        return [kept[id(job)] for job in scene.jobs]
+
+    def _embed(self, jobs: Sequence[StageJob], scene: Scene) -> list[_Kept]:
+        block = block_of(jobs, known_s(scene))
+        chains = chains_of(block)
+        known, chosen, cuts = split(block, chains)
+        raw = _stage_features(block, chains, scene.slots)
+        own = self._pass_messages(block, _leak(raw @ self._w["enter"] + self._w["enter_bias"]))
+        both = np.concatenate((raw, own), axis=1)
+        told = np.where((block.unfinished > 0)[:, None], self._two("job_f", both), 0.0)
+        embedding = self._two("job_g", np.add.reduceat(told, block.begin, axis=0))
+        rows = _job_rows(known)
+        features = _job_features(rows, scene.slots)
+        message = self._two("cluster_f", np.concatenate((features, embedding), axis=1))
+        rows = np.concatenate(
+            (rows, message, embedding @ self._w["score_job"], embedding @ self._w["limit_job"]), axis=1
+        )
+        adds = both[chosen] @ self._w["score_stage"]
+        at = cuts.tolist()
+        return [
+            _Kept(
+                one.job, scene.slots, rows[n], one.stages, np.concatenate((one.facts, adds[at[n] : at[n + 1]]), axis=1)
+            )
+            for n, one in enumerate(known)
+        ]
+
+    def _pass_messages(self, block: Block, own: Floats) -> Floats:
+        """Return embeddings of stages; `own` is what they begin with."""
+        for low, high in block.levels:
+            parent = block.parent[low:high]
+            first = np.flatnonzero(np.concatenate(([True], parent[1:] != parent[:-1])))
+            told = self._two("stage_f", own[block.child[low:high]])
+            own[parent[first]] += self._two("stage_g", np.add.reduceat(told, first, axis=0))
+        return own
+
+    def _cluster(self, scene: Scene, rows: Floats) -> tuple[Floats, float, float]:
+        many = len(rows)
+        wanting = float((rows[:, _UNCLAIMED] > 0).sum())
+        mean_s = float(rows[:, _WORK].sum()) / many
+        x = np.empty(EMB + CLUSTER)
+        x[:EMB] = rows[:, _TOLD : _TOLD + EMB].sum(axis=0) / _JOBS
+        x[EMB:] = (
+            log1p(many) / 3.0,
+            log1p(wanting) / 3.0,
+            log1p(mean_s) / 8.0,
+            log(scene.slots / 50.0),
+            log1p(scene.move_s),
+            float(rows[:, _IDLE].sum()) / scene.slots,
+        )
+        return self._two("cluster_g", x), wanting, mean_s
+
+    def _limits(self, scene: Scene, rows: Floats, cluster: Floats, wanting: float, mean_s: float) -> Floats:
+        w, work = self._w, rows[:, _WORK]
+        ones = np.ones(len(rows))
+        x = np.stack(
+            (
+                ones,
+                np.log1p(work),
+                ones * log(max(wanting, 1.0)),
+                ones * log(scene.slots / 50.0),
+                np.log((1.0 + work) / (1.0 + mean_s)),
+                np.log((1.0 + work) / (1.0 + rows[:, _LONGEST])),
+                ones * log1p(scene.move_s),
+                1.0 - work / np.maximum(rows[:, _WHOLE], 1e-9),
+                np.log1p(rows[:, _UNCLAIMED]),
+                np.log1p(rows[:, _OPEN_CLAIMS]),
+            ),
+            axis=1,
+        )
+        hidden = rows[:, _LIMIT_ADDS : _LIMIT_ADDS + HEAD] + (cluster @ w["limit_cluster"] + w["limit_bias"])
+        hidden = _leak(hidden + x @ w["limit_wide"])
+        return np.asarray(x @ w["limit_linear"] + hidden @ w["limit_out"])
+
+    def _stages(
+        self, scene: Scene, rows: Floats, cluster: Floats, limit: Floats, job: Ints, facts: Floats
+    ) -> Floats:
+        w, row = self._w, rows[job]
+        work, has = row[:, _WORK], row[:, _HAS]
+        x = np.empty((len(job), WIDE))
+        is_own = (job == scene.source).astype(np.float64)
+        x[:, 0] = -work / 100.0
+        x[:, 1] = -np.log1p(work)
+        x[:, 2] = is_own
+        x[:, 3] = facts[:, OPEN]
+        x[:, 4] = is_own * facts[:, OPEN]
+        x[:, 5] = facts[:, CHAIN] / np.maximum(row[:, _LONGEST], 1e-9)
+        x[:, 6] = facts[:, CHAIN_WORK] / np.maximum(work, 1e-9)
+        x[:, 7] = np.minimum(facts[:, CLAIMABLE], scene.free) / max(scene.free, 1)
+        x[:, 8] = np.log(0.01 + facts[:, EST])
+        x[:, 9] = np.minimum(has / limit[job], 3.0)
+        x[:, 10] = np.log1p(has)
+        x[:, 11] = -np.minimum(facts[:, WAIT], 30.0) / 10.0
+        x[:, 12] = is_own * log1p(scene.move_s)
+        x[:, 13] = 1.0 - work / np.maximum(row[:, _WHOLE], 1e-9)
+        x[:, 14] = has == 0
+        x[:, 15] = np.log((1.0 + work) / (1.0 + has))
+        hidden = row[:, _SCORE_ADDS : _SCORE_ADDS + HEAD] + facts[:, _FACTS : _FACTS + HEAD]
+        hidden = _leak(hidden + x @ w["score_wide"] + (cluster @ w["score_cluster"] + w["score_bias"]))
+        return np.asarray(x @ w["score_linear"] + hidden @ w["score_out"])
+
+
+def _stage_features(block: Block, chains: Chains, slots: int) -> Floats:
+    x = np.empty((len(block.owner), RAW))
+    x[:, 0] = np.log1p(block.unclaimed) / 5.0
+    x[:, 1] = np.log1p(block.unfinished) / 5.0
+    x[:, 2] = block.running / slots
+    x[:, 3] = np.log(0.01 + block.est_s) / 3.0
+    x[:, 4] = np.log1p(block.est_s * block.unfinished) / 8.0
+    x[:, 5] = block.is_open
+    x[:, 6] = block.coming / slots
+    x[:, 7] = np.log1p(chains.chain_s) / 5.0
+    return x
+
+
+def _job_rows(jobs: Sequence[Known]) -> Floats:
+    return np.array(
+        [
+            (
+                one.work_s,
+                one.longest_s,
+                one.whole_s,
+                one.unclaimed,
+                one.claims,
+                one.open_claims,
+                one.job.containers,
+                one.job.idle,
+            )
+            for one in jobs
+        ],
+        dtype=np.float64,
+    )
+
+
+def _job_features(rows: Floats, slots: int) -> Floats:
+    return np.stack(
+        (
+            np.log1p(rows[:, _WORK]) / 8.0,
+            np.log1p(rows[:, _LONGEST]) / 5.0,
+            rows[:, _HAS] / slots,
+            rows[:, _IDLE] / slots,
+            np.log1p(rows[:, _UNCLAIMED]) / 6.0,
+            np.log1p(rows[:, _CLAIMS]) / 6.0,
+            np.log1p(rows[:, _OPEN_CLAIMS]) / 6.0,
+            1.0 - rows[:, _WORK] / np.maximum(rows[:, _WHOLE], 1e-9),
+        ),
+        axis=1,
+    )
+
+
+def allowed(scores: Scores, source: int) -> Bools:
+    """Return which stages may have more containers by their job's limit; a job keeps what it has at the limit."""
+    own = scores.job == source
+    has, limit = scores.has[scores.job], scores.limit[scores.job]
+    return np.asarray(np.where(own, has <= limit, has < limit))
+
+
+def softmax(values: Floats, mask: Bools) -> Floats:
+    """Return probabilities of what the mask leaves; where it leaves nothing, zeros."""
+    if not mask.any():
+        return np.zeros(len(values))
+    raised = np.where(mask, np.exp(np.where(mask, values, -np.inf) - values[mask].max()), 0.0)
+    return np.asarray(raised / raised.sum())
+
+
+def limit_chances(logarithm: float, least: int, slots: int, sharpness: float = 8.0) -> Floats:
+    """Return the probability of each limit from 1 to `slots`; those below `least` have none.
+
+    The likeliest is the one whose logarithm is nearest to what the network says.
+    """
+    limits = np.arange(1, slots + 1)
+    return softmax(-sharpness * (np.log(limits) - logarithm) ** 2, limits >= min(least, slots))

@@ -1,0 +1,275 @@
+"""The network of `yaqd.policies.clotho.network`, compiled: the same scores to 1e-5."""
+
+from math import ceil, exp, inf, log
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, WIDE
+from yaqd.policies.curves.samples import Floats
+from yaqd.sim.stages.compiled.jit import jit
+from yaqd.sim.stages.compiled.layers import add_product, leak, two_layers
+from yaqd.sim.stages.compiled.state import ACTIVE, Live, Plan
+
+ENTER: Final = AT["enter"]
+ENTER_BIAS: Final = AT["enter_bias"]
+STAGE_F: Final = AT["stage_f_hidden"]
+STAGE_G: Final = AT["stage_g_hidden"]
+JOB_F: Final = AT["job_f_hidden"]
+JOB_G: Final = AT["job_g_hidden"]
+CLUSTER_F: Final = AT["cluster_f_hidden"]
+CLUSTER_G: Final = AT["cluster_g_hidden"]
+SCORE_STAGE: Final = AT["score_stage"]
+SCORE_JOB: Final = AT["score_job"]
+SCORE_CLUSTER: Final = AT["score_cluster"]
+SCORE_WIDE: Final = AT["score_wide"]
+SCORE_BIAS: Final = AT["score_bias"]
+SCORE_OUT: Final = AT["score_out"]
+SCORE_LINEAR: Final = AT["score_linear"]
+LIMIT_JOB: Final = AT["limit_job"]
+LIMIT_CLUSTER: Final = AT["limit_cluster"]
+LIMIT_WIDE_AT: Final = AT["limit_wide"]
+LIMIT_BIAS: Final = AT["limit_bias"]
+LIMIT_OUT: Final = AT["limit_out"]
+LIMIT_LINEAR: Final = AT["limit_linear"]
+#: of a job's row: embedding, message to the cluster, what heads add for the job
+JOB_ROW: Final = 2 * EMB + 2 * HEAD
+#: of a stage's row: features and embedding, message to its parents, what the score adds for the stage
+STAGE_ROW: Final = RAW + 2 * EMB + HEAD
+#: limits are below exp of this
+_EXPONENT_MAX: Final = 12.0
+
+
+class Mind(NamedTuple):
+    """Weights, and what the network keeps between decisions."""
+
+    weights: Floats
+    stages: Any
+    jobs: Any
+    #: embedding of the cluster, and what heads add for it
+    cluster: Floats
+    scratch: Any
+
+
+def mind_of(weights: Floats, plan: Plan) -> Mind:
+    """Return a network for a run."""
+    return Mind(
+        np.ascontiguousarray(weights, dtype=np.float64),
+        np.zeros((len(plan.stages), STAGE_ROW)),
+        np.zeros((len(plan.jobs), JOB_ROW)),
+        np.zeros(EMB + 2 * HEAD),
+        np.zeros((8, 32)),
+    )
+
+
+@jit
+def stage_features(plan: Plan, live: Live, stage: int, x: Floats) -> None:
+    """Set the features of a stage."""
+    now = live.stages[stage]
+    fixed = plan.stages[stage]
+    unfinished = fixed.tasks - now.ended
+    x[0] = log(1.0 + now.unclaimed) / 5.0
+    x[1] = log(1.0 + unfinished) / 5.0
+    x[2] = (now.started - now.ended) / plan.slots
+    x[3] = log(0.01 + fixed.est_s) / 3.0
+    x[4] = log(1.0 + fixed.est_s * unfinished) / 8.0
+    x[5] = 1.0 if now.waits == 0 else 0.0
+    x[6] = (now.coming + now.held) / plan.slots
+    x[7] = log(1.0 + now.chain_s) / 5.0
+
+
+@jit
+def embed_stages(plan: Plan, live: Live, mind: Mind, job: int) -> None:
+    """Embed a job's stages, those first that nothing waits for; sum their messages to the job in scratch 3."""
+    w, scratch = mind.weights, mind.scratch
+    begin, end = plan.jobs[job].first, plan.jobs[job + 1].first
+    scratch[3, :EMB] = 0.0
+    for at in range(begin, end):
+        stage = plan.stages[at].leaves_first
+        if live.stages[stage].ended == plan.stages[stage].tasks:
+            continue
+        row = mind.stages[stage]
+        stage_features(plan, live, stage, row[:RAW])
+        own = row[RAW : RAW + EMB]
+        for o in range(EMB):
+            own[o] = w[ENTER_BIAS + o]
+        add_product(w, ENTER, RAW, EMB, row[:RAW], own)
+        leak(own, EMB)
+        source = plan.stages[stage].source
+        scratch[0, :EMB] = 0.0
+        low, high = plan.child_at[source], plan.child_at[source + 1]
+        for edge in range(low, high):
+            told = mind.stages[begin + plan.child[edge]]
+            for o in range(EMB):
+                scratch[0, o] += told[RAW + EMB + o]
+        if high > low:
+            two_layers(w, STAGE_G, EMB, scratch[0], scratch[1], scratch[2])
+            for o in range(EMB):
+                own[o] += scratch[2, o]
+        two_layers(w, STAGE_F, EMB, own, scratch[1], row[RAW + EMB : RAW + 2 * EMB])
+        two_layers(w, JOB_F, RAW + EMB, row[: RAW + EMB], scratch[1], scratch[2])
+        for o in range(EMB):
+            scratch[3, o] += scratch[2, o]
+        adds = row[RAW + 2 * EMB :]
+        adds[:] = 0.0
+        add_product(w, SCORE_STAGE, RAW + EMB, HEAD, row[: RAW + EMB], adds)
+
+
+@jit
+def embed_job(plan: Plan, live: Live, mind: Mind, job: int) -> None:
+    """Embed a job and its stages."""
+    w, scratch = mind.weights, mind.scratch
+    embed_stages(plan, live, mind, job)
+    row, own = mind.jobs[job], live.jobs[job]
+    two_layers(w, JOB_G, EMB, scratch[3], scratch[1], row[:EMB])
+    x = scratch[4]
+    x[0] = log(1.0 + own.work_s) / 8.0
+    x[1] = log(1.0 + own.longest_s) / 5.0
+    x[2] = (own.here + own.on_way) / plan.slots
+    x[3] = (own.idle + own.held) / plan.slots
+    x[4] = log(1.0 + own.unclaimed) / 6.0
+    x[5] = log(1.0 + own.claims) / 6.0
+    x[6] = log(1.0 + own.open_claims) / 6.0
+    x[7] = 1.0 - own.work_s / max(plan.jobs[job].whole_s, 1e-9)
+    for o in range(EMB):
+        x[JOB_RAW + o] = row[o]
+    two_layers(w, CLUSTER_F, JOB_RAW + EMB, x, scratch[1], row[EMB : 2 * EMB])
+    row[2 * EMB :] = 0.0
+    add_product(w, SCORE_JOB, EMB, HEAD, row, row[2 * EMB :])
+    add_product(w, LIMIT_JOB, EMB, HEAD, row, row[2 * EMB + HEAD :])
+
+
+@jit
+def embed_cluster(plan: Plan, live: Live, mind: Mind) -> None:
+    """Sum up all jobs; set what heads add for the cluster, and each job's limit."""
+    w, scratch = mind.weights, mind.scratch
+    x = scratch[0]
+    x[: EMB + CLUSTER] = 0.0
+    many, work_s, wanting, spare = live.count[ACTIVE], 0.0, 0, 0
+    for at in range(many):
+        job = live.active[at]
+        own = live.jobs[job]
+        work_s += own.work_s
+        wanting += 1 if own.unclaimed else 0
+        spare += own.idle + own.held
+        for o in range(EMB):
+            x[o] += mind.jobs[job, EMB + o] / 8.0
+    mean_s = work_s / max(many, 1)
+    x[EMB] = log(1.0 + many) / 3.0
+    x[EMB + 1] = log(1.0 + wanting) / 3.0
+    x[EMB + 2] = log(1.0 + mean_s) / 8.0
+    x[EMB + 3] = log(plan.slots / 50.0)
+    x[EMB + 4] = log(1.0 + plan.move_s)
+    x[EMB + 5] = spare / plan.slots
+    cluster = mind.cluster
+    two_layers(w, CLUSTER_G, EMB + CLUSTER, x, scratch[1], cluster[:EMB])
+    for o in range(HEAD):
+        cluster[EMB + o] = w[SCORE_BIAS + o]
+        cluster[EMB + HEAD + o] = w[LIMIT_BIAS + o]
+    add_product(w, SCORE_CLUSTER, EMB, HEAD, cluster, cluster[EMB:])
+    add_product(w, LIMIT_CLUSTER, EMB, HEAD, cluster, cluster[EMB + HEAD :])
+    for at in range(many):
+        set_limit(plan, live, mind, live.active[at], wanting, mean_s)
+
+
+@jit
+def set_limit(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s: float) -> None:
+    """Say how many containers a job should have."""
+    w, own = mind.weights, live.jobs[job]
+    x, hidden = mind.scratch[5], mind.scratch[6]
+    x[0] = 1.0
+    x[1] = log(1.0 + own.work_s)
+    x[2] = log(max(wanting, 1.0))
+    x[3] = log(plan.slots / 50.0)
+    x[4] = log((1.0 + own.work_s) / (1.0 + mean_s))
+    x[5] = log((1.0 + own.work_s) / (1.0 + own.longest_s))
+    x[6] = log(1.0 + plan.move_s)
+    x[7] = 1.0 - own.work_s / max(plan.jobs[job].whole_s, 1e-9)
+    x[8] = log(1.0 + own.unclaimed)
+    x[9] = log(1.0 + own.open_claims)
+    for o in range(HEAD):
+        hidden[o] = mind.cluster[EMB + HEAD + o] + mind.jobs[job, 2 * EMB + HEAD + o]
+    add_product(w, LIMIT_WIDE_AT, LIMIT_WIDE, HEAD, x, hidden)
+    leak(hidden, HEAD)
+    total = 0.0
+    for i in range(LIMIT_WIDE):
+        total += w[LIMIT_LINEAR + i] * x[i]
+    for o in range(HEAD):
+        total += w[LIMIT_OUT + o] * hidden[o]
+    own.value = total
+    own.limit = min(max(1.0, ceil(exp(min(total, _EXPONENT_MAX)) - 1e-6)), float(plan.slots))
+
+
+@jit
+def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int, idle: int) -> float:
+    """Return the score of a stage for idle containers of a source."""
+    w, own, now = mind.weights, live.jobs[job], live.stages[stage]
+    x, hidden = mind.scratch[5], mind.scratch[6]
+    has = own.here + own.on_way
+    is_own = 1.0 if job == source else 0.0
+    is_open = 1.0 if now.waits == 0 else 0.0
+    x[0] = -own.work_s / 100.0
+    x[1] = -log(1.0 + own.work_s)
+    x[2] = is_own
+    x[3] = is_open
+    x[4] = is_own * is_open
+    x[5] = now.chain_s / max(own.longest_s, 1e-9)
+    x[6] = now.chain_work_s / max(own.work_s, 1e-9)
+    x[7] = min(now.claimable, idle) / idle
+    x[8] = log(0.01 + plan.stages[stage].est_s)
+    x[9] = min(has / own.limit, 3.0)
+    x[10] = log(1.0 + has)
+    x[11] = -min(now.wait_s, 30.0) / 10.0
+    x[12] = is_own * log(1.0 + plan.move_s)
+    x[13] = 1.0 - own.work_s / max(plan.jobs[job].whole_s, 1e-9)
+    x[14] = 1.0 if has == 0 else 0.0
+    x[15] = log((1.0 + own.work_s) / (1.0 + has))
+    row = mind.stages[stage]
+    for o in range(HEAD):
+        hidden[o] = mind.cluster[EMB + o] + mind.jobs[job, 2 * EMB + o] + row[RAW + 2 * EMB + o]
+    add_product(w, SCORE_WIDE, WIDE, HEAD, x, hidden)
+    leak(hidden, HEAD)
+    total = 0.0
+    for i in range(WIDE):
+        total += w[SCORE_LINEAR + i] * x[i]
+    for o in range(HEAD):
+        total += w[SCORE_OUT + o] * hidden[o]
+    return total
+
+
+@jit
+def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spills: bool) -> int:
+    """Return the stage with the highest score whose job is below its limit; -1: none. `spills`: limits do not count."""
+    best, found = -inf, -1
+    for at in range(live.count[ACTIVE]):
+        job = live.active[at]
+        own = live.jobs[job]
+        if own.claims == 0:
+            continue
+        has = own.here + own.on_way
+        if not spills and (has > own.limit if job == source else has >= own.limit):
+            continue
+        for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
+            if live.stages[stage].claimable:
+                value = score(plan, live, mind, job, stage, source, idle)
+                if value > best + 1e-9:
+                    best, found = value, stage
+    return found
+
+
+@jit
+def choose_learned(plan: Plan, live: Live, mind: Mind, source: int, idle: int) -> tuple[int, int]:
+    """Return the stage that gets idle containers of a source, and how many; -1: none."""
+    found = best_stage(plan, live, mind, source, idle, False)
+    if found < 0:
+        return best_stage(plan, live, mind, source, idle, True), 1
+    job = plan.stages[found].job
+    many = min(idle, live.stages[found].claimable)
+    if job != source:
+        room = live.jobs[job].limit - live.jobs[job].here - live.jobs[job].on_way
+        if room < many:
+            many = max(1, int(room))
+    return found, many
+
+
+assert HID <= 32

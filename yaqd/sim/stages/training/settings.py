@@ -1,0 +1,61 @@
+"""What a sequence of training is drawn from: loads, mixes, slots, costs of moves and errors of estimates."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.curves.samples import Ints
+from yaqd.sim.stages.compiled.heuristics import FAIR, Knobs
+from yaqd.sim.stages.compiled.run import heuristic_run
+from yaqd.sim.stages.rules import DECIMA, Rules
+from yaqd.sim.workloads.graphs import GraphSet, Load, draw_load
+
+#: seeds below are never used for training: they are measured on
+TRAINING_SEEDS: Final = 1_000_000
+_SETTING_SEED: Final = 51
+#: fair sharing that holds containers for stages about to open and leaves above the share
+_REFERENCE: Final[Knobs] = (0.0, 0.0, float("inf"), 1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A load, the rules it runs by, and what a plain heuristic makes of it, s."""
+
+    load: Load
+    rules: Rules
+    mean_s: float
+    makespan_s: float
+
+
+def _with_reference(load: Load, rules: Rules) -> Setting:
+    found = heuristic_run(load, FAIR, _REFERENCE, rules)
+    return Setting(load, rules, found.mean_s, found.makespan_s)
+
+
+def gap_s(graphs: GraphSet, among: Ints, slots: int, load: float) -> float:
+    """Return the mean gap between arrivals that makes a load: the part of the slots that is busy."""
+    return float(graphs.work_s()[among].mean()) / (slots * load)
+
+
+def nominal(graphs: GraphSet, seed: int, jobs: int, streams: bool, among: Ints) -> Setting:
+    """Return a sequence as it is measured: 50 slots, moves of 2 s, estimates that are right."""
+    gap = gap_s(graphs, among, DECIMA.slots, 0.71) if streams else 0.0
+    return _with_reference(draw_load(graphs, seed, jobs, gap, 0.0, among), DECIMA)
+
+
+def varied(graphs: GraphSet, seed: int, among: Ints, only_slots: int = 0) -> Setting:
+    """Return a sequence of anything: other slots, moves, mixes, loads, errors. `only_slots`: no other number."""
+    rng = np.random.default_rng((seed, _SETTING_SEED))
+    slots = only_slots or int(rng.choice([50, 100, 20, 35, 70], p=[0.35, 0.35, 0.1, 0.1, 0.1]))
+    move_s = float(rng.choice([2.0, 0.1, 0.5, 5.0, 0.02], p=[0.45, 0.25, 0.1, 0.1, 0.1]))
+    sigma = float(rng.choice([0.0, 0.5, 0.25], p=[0.45, 0.35, 0.2]))
+    pool = among
+    if rng.random() < 0.4:
+        sizes = rng.choice(np.unique(graphs.size[among]), size=2)
+        pool = among[np.isin(graphs.size[among], sizes)]
+    if rng.random() < 0.45:
+        load = draw_load(graphs, seed, 60, gap_s(graphs, pool, slots, float(rng.uniform(0.55, 0.8))), sigma, pool)
+    else:
+        load = draw_load(graphs, seed, int(rng.choice([10, 20, 30], p=[0.5, 0.35, 0.15])), 0.0, sigma, pool)
+    return _with_reference(load, Rules(slots, move_s))
