@@ -11,6 +11,7 @@ _COMMANDS = {
     "dag": Lazy("yaqd.cli.jobs.dag", "dag", "Run jobs of many steps: a Flow in a Python script."),
     "run": Lazy("yaqd.cli.jobs.run", "run", "Run any command in N containers."),
     "ml": Lazy("yaqd.cli.ml.group", "ml", "Train models: iterations, losses, cores by what they buy."),
+    "clotho": Lazy("yaqd.cli.clotho.group", "clotho", "Train the policy that orders stages, and measure it."),
     "app": Lazy("yaqd.cli.applications.commands", "app", "List applications, look at one, end it, read its logs."),
     "node": Lazy("yaqd.cli.nodes", "node", "List the cluster's nodes."),
     "top": Lazy("yaqd.cli.top", "top", "Watch the nodes: what runs, what waits and for how long, how busy they are."),

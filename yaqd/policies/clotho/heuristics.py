@@ -11,9 +11,12 @@
 
 from dataclasses import dataclass
 from math import ceil, inf
+from typing import Final
 
 from yaqd.policies.clotho.facts import Choice, Scene
 from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, Known, Seen
+
+_OPEN_FIRST: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,8 @@ class Fifo(Ranking):
 
 class _ByChain(Ranking):
     def stage_value(self, scene: Scene, job: Known, place: int) -> float:
-        """Return the work on the longest chain from the stage on."""
-        return float(job.facts[place, CHAIN_WORK])
+        """Return the work on the longest chain from the stage on; stages that are open go first."""
+        return float(job.facts[place, CHAIN_WORK] + (_OPEN_FIRST if job.facts[place, OPEN] else 0.0))
 
 
 class Shortest(_ByChain):

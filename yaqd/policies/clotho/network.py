@@ -174,6 +174,7 @@ class Network:
                 1.0 - work / np.maximum(rows[:, _WHOLE], 1e-9),
                 np.log1p(rows[:, _UNCLAIMED]),
                 np.log1p(rows[:, _OPEN_CLAIMS]),
+                np.log1p(rows[:, _WHOLE]),
             ),
             axis=1,
         )
@@ -204,6 +205,8 @@ class Network:
         x[:, 13] = 1.0 - work / np.maximum(row[:, _WHOLE], 1e-9)
         x[:, 14] = has == 0
         x[:, 15] = np.log((1.0 + work) / (1.0 + has))
+        x[:, 16] = is_own * (has > limit[job])
+        x[:, 17] = is_own * np.maximum(np.log(np.maximum(has, 1.0) / limit[job]), 0.0)
         hidden = row[:, _SCORE_ADDS : _SCORE_ADDS + HEAD] + facts[:, _FACTS : _FACTS + HEAD]
         hidden = _leak(hidden + x @ w["score_wide"] + (cluster @ w["score_cluster"] + w["score_bias"]))
         return np.asarray(x @ w["score_linear"] + hidden @ w["score_out"])
@@ -258,10 +261,8 @@ def _job_features(rows: Floats, slots: int) -> Floats:
 
 
 def allowed(scores: Scores, source: int) -> Bools:
-    """Return which stages may have more containers by their job's limit; a job keeps what it has at the limit."""
-    own = scores.job == source
-    has, limit = scores.has[scores.job], scores.limit[scores.job]
-    return np.asarray(np.where(own, has <= limit, has < limit))
+    """Return which stages may have containers by their job's limit; a job may always keep what it has."""
+    return np.asarray((scores.job == source) | (scores.has < scores.limit)[scores.job])
 
 
 def softmax(values: Floats, mask: Bools) -> Floats:

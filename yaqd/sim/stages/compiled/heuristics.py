@@ -7,6 +7,7 @@ from yaqd.sim.stages.compiled.state import ACTIVE, Live, Plan
 
 #: coefficient, exponent, worth of staying, whether containers wait for stages, leave above the limit, spill
 Knobs = tuple[float, float, float, float, float, float]
+_OPEN_FIRST = 1e9
 FIFO, SHORTEST, FAIR, WEIGHTED, PACKING, TROUBLE, CAPPED = range(7)
 
 
@@ -113,7 +114,7 @@ def stage_value(plan: Plan, live: Live, kind: int, stage: int, idle: int) -> flo
     if kind == TROUBLE:
         trouble = plan.stages[stage].est_s * max(1.0, now.claimable / plan.slots)
         return trouble + 1e6 * (now.chain_s >= 0.6 * live.jobs[plan.stages[stage].job].longest_s)
-    return now.chain_work_s
+    return now.chain_work_s + (_OPEN_FIRST if now.waits == 0 else 0.0)
 
 
 @jit

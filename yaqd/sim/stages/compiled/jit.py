@@ -1,13 +1,36 @@
-"""Compiles a function with numba, keeps the machine code beside the source, and keeps its type."""
+"""Compiles a function with numba, keeps the machine code for the next process, and keeps its type.
 
+Numba looks at the file of a function alone, and not at those of functions that it calls. So machine code lies in a
+folder that is named by all files that it is made of.
+"""
+
+import os
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
 
-from numba import njit
+from numba import config, njit
+
+from yaqd.policies.clotho import shapes
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "yaqd"
+
+
+def _sources() -> str:
+    digest = sha256()
+    for path in (Path(shapes.__file__), *sorted(Path(__file__).parent.glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def jit(function: F) -> F:
     """Return the function compiled. It loses no exactness: sums keep their order."""
-    return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(_CACHE / f"numba-{_sources()}")
+    try:
+        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
+    finally:
+        config.CACHE_DIR = before

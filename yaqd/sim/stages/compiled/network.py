@@ -187,6 +187,7 @@ def set_limit(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s
     x[7] = 1.0 - own.work_s / max(plan.jobs[job].whole_s, 1e-9)
     x[8] = log(1.0 + own.unclaimed)
     x[9] = log(1.0 + own.open_claims)
+    x[10] = log(1.0 + plan.jobs[job].whole_s)
     for o in range(HEAD):
         hidden[o] = mind.cluster[EMB + HEAD + o] + mind.jobs[job, 2 * EMB + HEAD + o]
     add_product(w, LIMIT_WIDE_AT, LIMIT_WIDE, HEAD, x, hidden)
@@ -224,6 +225,8 @@ def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int,
     x[13] = 1.0 - own.work_s / max(plan.jobs[job].whole_s, 1e-9)
     x[14] = 1.0 if has == 0 else 0.0
     x[15] = log((1.0 + own.work_s) / (1.0 + has))
+    x[16] = is_own if has > own.limit else 0.0
+    x[17] = is_own * max(log(max(has, 1) / own.limit), 0.0)
     row = mind.stages[stage]
     for o in range(HEAD):
         hidden[o] = mind.cluster[EMB + o] + mind.jobs[job, 2 * EMB + o] + row[RAW + 2 * EMB + o]
@@ -247,7 +250,7 @@ def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spill
         if own.claims == 0:
             continue
         has = own.here + own.on_way
-        if not spills and (has > own.limit if job == source else has >= own.limit):
+        if not spills and job != source and has >= own.limit:
             continue
         for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
             if live.stages[stage].claimable:

@@ -10,11 +10,11 @@ from yaqd.policies.curves.samples import Floats
 
 _SEED: Final = 61
 #: of the linear scores: least remaining work, staying in the job, stages that are open, long chains
-_SCORES: Final = {0: 1.0, 2: 3.0, 3: 1.0, 6: 0.3}
+_SCORES: Final = {0: 1.0, 2: 3.0, 3: 1.0, 6: 0.3, 16: -30.0}
 
 
 def beginning(seed: int, imitates: bool = True) -> Floats:
-    """Return weights: hidden layers are random and small, linear scores those of capped SRPT with fair limits."""
+    """Return weights: hidden layers are random and small, linear scores those of capped SRPT."""
     rng = np.random.default_rng((seed, _SEED))
     weights = np.zeros(SIZE)
     for name, shape in SHAPES:
@@ -24,9 +24,9 @@ def beginning(seed: int, imitates: bool = True) -> Floats:
     if imitates:
         for at, value in _SCORES.items():
             weights[AT["score_linear"] + at] = value
-        weights[AT["limit_linear"]] = log(50.0)
-        weights[AT["limit_linear"] + 2] = -1.0
-        weights[AT["limit_linear"] + 3] = 1.0
+        weights[AT["limit_linear"]] = log(1.4)
+        weights[AT["limit_linear"] + 1] = 0.35
+        weights[AT["limit_linear"] + 3] = 0.7
     else:
         weights[AT["limit_linear"]] = log(10.0)
     return weights

@@ -28,14 +28,14 @@ class Terms:
     """How a run searches; what it is resumed with has to be the same."""
 
     seed: int = 1
-    pairs: int = 12
+    pairs: int = 10
     #: generations that move linear scores alone
-    linear: int = 40
+    linear: int = 30
     rate: float = 0.35
     #: jobs of the streams, batches as they are measured, sequences of anything
-    stream_jobs: int = 80
+    stream_jobs: int = 60
     batches: int = 2
-    anything: int = 2
+    anything: int = 1
     makespan: bool = False
     #: 0: any number of slots
     slots: int = 0

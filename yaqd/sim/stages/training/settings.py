@@ -13,6 +13,8 @@ from yaqd.sim.workloads.graphs import GraphSet, Load, draw_load
 
 #: seeds below are never used for training: they are measured on
 TRAINING_SEEDS: Final = 1_000_000
+#: of the sequences that say how far training is
+HELD_OUT_SEEDS: Final = 700_000
 _SETTING_SEED: Final = 51
 #: fair sharing that holds containers for stages about to open and leaves above the share
 _REFERENCE: Final[Knobs] = (0.0, 0.0, float("inf"), 1.0, 1.0, 1.0)

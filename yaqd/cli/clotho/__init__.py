@@ -1,0 +1,1 @@
+"""`yaq clotho`: train the policy of stages, measure it, look at its weights."""

@@ -1,0 +1,19 @@
+"""Weights from a file, or those that ship."""
+
+from pathlib import Path
+
+from yaqd.cli.exits import CommandError
+from yaqd.policies.clotho.weights import BYTES_MAX
+
+
+def read_weights(path: Path | None) -> tuple[bytes, str]:
+    """Return bytes and a name for them. Raises CommandError where the file cannot be read."""
+    from yaqd.sim.stages.shipped import shipped_weights
+
+    if path is None:
+        return shipped_weights(), "shipped"
+    try:
+        with path.open("rb") as found:
+            return found.read(BYTES_MAX + 1), str(path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from None

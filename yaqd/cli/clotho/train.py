@@ -1,0 +1,114 @@
+"""`yaq clotho train`: weights from simulation."""
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from yaqd.cli.clotho.graphs import CHOICES, graphs_of, need_numba
+from yaqd.cli.exits import CommandError
+from yaqd.cli.options import json_option, quiet_option
+from yaqd.cli.output import print_json
+
+if TYPE_CHECKING:
+    from yaqd.policies.curves.samples import Floats
+
+
+@click.command("train")
+@click.option("--output", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Weights to write.")
+@click.option(
+    "--checkpoint", type=click.Path(path_type=Path), metavar="FILE", help="Once a minute [default: FILE.checkpoint]."
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, to the same bits.")
+@click.option("--minutes", type=click.FloatRange(0), default=60.0, metavar="N", help="How long [default: 60].")
+@click.option("--generations", type=click.IntRange(1), metavar="N", help="End after so many, if that is sooner.")
+@click.option("--cores", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes [default: 1].")
+@click.option("--seed", type=click.IntRange(0, 10_000), default=1, metavar="N", help="[default: 1]")
+@click.option("--graphs", "graphs_name", type=click.Choice(CHOICES), default="tpch", help="[default: tpch]")
+@click.option("--from-nothing", is_flag=True, help="Begin without the scores of a heuristic.")
+@click.option("--start", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Begin with these weights.")
+@click.option("--makespan", is_flag=True, help="Make the last job end soon, not the mean.")
+@click.option("--slots", type=click.IntRange(0), default=0, metavar="N", help="No other cluster [default: many sizes].")
+@click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")
+@click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
+@quiet_option
+@json_option
+def train(
+    output: Path,
+    checkpoint: Path | None,
+    resume: bool,
+    minutes: float,
+    generations: int | None,
+    cores: int,
+    seed: int,
+    graphs_name: str,
+    from_nothing: bool,
+    start: Path | None,
+    makespan: bool,
+    slots: int,
+    without_query: tuple[int, ...],
+    without_size: tuple[int, ...],
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Train by evolution strategies; held-out numbers as it goes, a checkpoint a minute.
+
+    Slots, costs of moves, mixes, loads and errors of estimates are drawn anew for each sequence.
+
+    \b
+    Example:
+      yaq clotho train --output stages.npz --minutes 60 --cores 2
+    """
+    need_numba()
+    import numpy as np
+
+    from yaqd.sim.stages.training.checkpoint import CheckpointError
+    from yaqd.sim.stages.training.evolution import Terms
+    from yaqd.sim.stages.training.session import Session
+
+    graphs = graphs_of(graphs_name)
+    among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
+    if not len(among):
+        raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
+    terms = Terms(seed=seed, makespan=makespan, slots=slots, stream_jobs=0 if makespan else Terms.stream_jobs)
+    told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
+    session = Session(
+        graphs,
+        among,
+        terms,
+        checkpoint or output.with_name(f"{output.name}.checkpoint"),
+        time.monotonic,
+        told,
+        imitates=not from_nothing,
+        cores=cores,
+    )
+    try:
+        if resume:
+            session.resume()
+        else:
+            session.begin(_start(start))
+    except CheckpointError as error:
+        raise CommandError(str(error)) from None
+    session.run(minutes * 60.0, generations)
+    data = session.weights(shlex.join(["yaq", *sys.argv[1:]]))
+    output.write_bytes(data)
+    last = session.curve[-1]
+    if as_json:
+        print_json({"output": str(output), "bytes": len(data), "curve": session.curve})
+    else:
+        click.echo(f"{output}: {len(data)} bytes after {last['generation']:.0f} generations")
+
+
+def _start(path: Path | None) -> "Floats | None":
+    """Return weights to begin with, as one array. Raises CommandError."""
+    if path is None:
+        return None
+    from yaqd.policies.clotho.weights import WeightsError, unpack
+
+    try:
+        return unpack(path.read_bytes()).flat()
+    except WeightsError as error:
+        raise CommandError(f"{path}: {error}") from None

@@ -1,0 +1,59 @@
+"""Checkpoints of training: one file, replaced whole, from which a run goes on to the same bits."""
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from yaqd.policies.clotho.shapes import SIZE
+from yaqd.sim.stages.training.evolution import Search, Terms
+
+_ARRAYS: Final = ("weights", "first", "second", "best")
+_BYTES_MAX: Final = 1 << 22
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint, or one of another run."""
+
+
+def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, curve: list[Mapping[str, float]]) -> None:
+    """Replace the checkpoint. What was there stays whole until the new one is."""
+    told = json.dumps({"terms": asdict(terms), "generation": search.generation, "curve": curve})
+    data = io.BytesIO()
+    np.savez(
+        data, told=np.array(told), weights=search.weights, first=search.first, second=search.second, best=best
+    )
+    beside = path.with_name(f"{path.name}.new")
+    with beside.open("wb") as out:
+        out.write(data.getvalue())
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(path)
+
+
+def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, list[dict[str, float]]]:
+    """Return the search, the best weights so far, and the curve. Raises CheckpointError."""
+    try:
+        if path.stat().st_size > _BYTES_MAX:
+            raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
+        with np.load(path, allow_pickle=False) as found:
+            arrays = {name: found[name] for name in _ARRAYS}
+            told = json.loads(str(found["told"]))
+        generation, curve, made = int(told["generation"]), list(told["curve"]), dict(told["terms"])
+    except CheckpointError:
+        raise
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+    except Exception as error:  # a broken archive raises what it likes
+        raise CheckpointError(f"{path}: no checkpoint: {repr(error)[:200]}") from None
+    if any(array.shape != (SIZE,) or not np.isfinite(array).all() for array in arrays.values()):
+        raise CheckpointError(f"{path}: its arrays are not those of this network")
+    if made != asdict(terms):
+        odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
+        raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
+    return Search(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], curve

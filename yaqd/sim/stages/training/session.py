@@ -1,0 +1,150 @@
+"""One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights at the end."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from yaqd.policies.clotho.weights import pack
+from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.sim.stages.training.begin import beginning
+from yaqd.sim.stages.training.checkpoint import read_checkpoint, write_checkpoint
+from yaqd.sim.stages.training.evolution import Search, Terms, advance, begin_search, losses
+from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, nominal
+from yaqd.sim.workloads.graphs import GraphSet
+
+CHECKPOINT_S: Final = 60.0
+_LOOK_EVERY: Final = 10
+_BATCHES: Final = 24
+_STREAMS: Final = 4
+_STREAM_JOBS: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How weights do on sequences that no search sees: mean completion time against the plain heuristic's."""
+
+    generation: int
+    batch: float
+    stream: float
+
+    @property
+    def both(self) -> float:
+        """Their geometric mean."""
+        return float(np.sqrt(self.batch * self.stream))
+
+
+@dataclass(slots=True)
+class Session:
+    """A run; `clock` tells seconds, `told` hears a line for whoever waits."""
+
+    graphs: GraphSet = field(repr=False)
+    among: Ints = field(repr=False)
+    terms: Terms
+    checkpoint: Path
+    clock: Callable[[], float]
+    told: Callable[[str], None] = lambda line: None
+    imitates: bool = True
+    cores: int = 1
+    search: Search = field(init=False, repr=False)
+    best: Floats = field(init=False, repr=False)
+    curve: list[dict[str, float]] = field(init=False, repr=False)
+    _held: list[Setting] = field(init=False, repr=False, default_factory=list)
+    _tried: Callable[[list[Setting], list[Floats], bool], Floats] = field(init=False, repr=False, default=losses)
+
+    def begin(self, weights: Floats | None = None) -> None:
+        """Begin anew, from given weights where there are some."""
+        self.search = begin_search(beginning(self.terms.seed, self.imitates) if weights is None else weights)
+        self.best, self.curve = self.search.weights.copy(), []
+
+    def resume(self) -> None:
+        """Go on from the checkpoint. Raises CheckpointError."""
+        self.search, self.best, self.curve = read_checkpoint(self.checkpoint, self.terms)
+
+    def run(self, seconds: float, generations: int | None = None) -> None:
+        """Search until the time is over, or so many generations are."""
+        began = saved = self.clock()
+        spent_s = self.curve[-1]["seconds"] if self.curve else 0.0
+        with self._workers():
+            while self.clock() - began < seconds and (generations is None or self.search.generation < generations):
+                if self.search.generation % _LOOK_EVERY == 0:
+                    self._look(spent_s + self.clock() - began)
+                self.search, loss = advance(self.search, self.graphs, self.among, self.terms, self._tried)
+                self.told(f"generation {self.search.generation}: {np.exp(loss):.4f} of the plain heuristic's time")
+                if self.clock() - saved > CHECKPOINT_S:
+                    self.save()
+                    saved = self.clock()
+            self._look(spent_s + self.clock() - began)
+        self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        write_checkpoint(self.checkpoint, self.terms, self.search, self.best, list(self.curve))
+
+    def weights(self, command: str) -> bytes:
+        """Return the best weights so far as bytes, with the command, the seed and the curve."""
+        return pack(self.best, {"command": command, "seed": self.terms.seed, "curve": self.curve})
+
+    def _look(self, seconds: float) -> None:
+        if self.curve and self.curve[-1]["generation"] == self.search.generation:
+            return
+        if not self._held:
+            self._held = held_out(self.graphs, self.among)
+        batch, stream = held_ratios(self._held, self.search.weights, self.terms.makespan)
+        held = Held(self.search.generation, batch, stream)
+        if not self.curve or held.both <= min(np.sqrt(one["batch"] * one["stream"]) for one in self.curve):
+            self.best = self.search.weights.copy()
+        self.curve.append(
+            {
+                "generation": held.generation,
+                "seconds": round(seconds, 1),
+                "batch": round(batch, 4),
+                "stream": round(stream, 4),
+            }
+        )
+        self.told(f"held out after {held.generation}: batch {batch:.4f}, stream {stream:.4f}")
+
+    @contextmanager
+    def _workers(self) -> Iterator[None]:
+        if self.cores <= 1:
+            yield
+            return
+        with ProcessPoolExecutor(self.cores, get_context("fork")) as pool:
+
+            def tried(settings: list[Setting], members: list[Floats], makespan: bool) -> Floats:
+                parts = pool.map(
+                    losses, [settings] * self.cores, _parts(members, self.cores), [makespan] * self.cores
+                )
+                return np.concatenate(list(parts))
+
+            self._tried = tried
+            try:
+                yield
+            finally:
+                self._tried = losses
+
+
+def _parts(members: Sequence[Floats], many: int) -> list[list[Floats]]:
+    cuts = np.linspace(0, len(members), many + 1).astype(int)
+    return [list(members[low:high]) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:
+    """Return batches, then streams, that training never sees."""
+    batches = [nominal(graphs, HELD_OUT_SEEDS + at, 20, False, among) for at in range(_BATCHES)]
+    return batches + [
+        nominal(graphs, HELD_OUT_SEEDS + 100 + at, _STREAM_JOBS, True, among) for at in range(_STREAMS)
+    ]
+
+
+def held_ratios(settings: list[Setting], weights: Floats, makespan: bool = False) -> tuple[float, float]:
+    """Return the ratio to the plain heuristic on batches and on streams."""
+    batch, stream = (
+        float(np.exp(losses(part, [weights], makespan)[0])) for part in (settings[:_BATCHES], settings[_BATCHES:])
+    )
+    return batch, stream
