@@ -1,1 +1,1 @@
-"""Jobs that are graphs of stages, and who gets the next container."""
+"""Clotho: jobs that are graphs of stages, under a policy that learnt which stage goes first."""

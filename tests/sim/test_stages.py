@@ -15,9 +15,9 @@ from yaqd.sim.workloads.graphs import draw_graphs, draw_load
 
 pytest.importorskip("numba")
 
-from yaqd.sim.stages.compiled import heuristics as compiled  # noqa: E402
-from yaqd.sim.stages.compiled.run import heuristic_run, learned_run  # noqa: E402
-from yaqd.sim.stages.training.begin import beginning  # noqa: E402
+from yaqd.sim.stages.compiled import heuristics as compiled
+from yaqd.sim.stages.compiled.run import heuristic_run, learned_run
+from yaqd.sim.stages.training.begin import beginning
 
 _GRAPHS = draw_graphs(1, 12)
 _TRACE = 100_000

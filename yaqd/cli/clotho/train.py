@@ -3,6 +3,7 @@
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,9 @@ def train(
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
-    terms = Terms(seed=seed, makespan=makespan, slots=slots, stream_jobs=0 if makespan else Terms.stream_jobs)
+    terms = Terms(seed=seed, makespan=makespan, slots=slots)
+    if makespan:
+        terms = replace(terms, stream_jobs=0)
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
     session = Session(
         graphs,

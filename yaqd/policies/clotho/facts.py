@@ -15,8 +15,6 @@ import numpy as np
 from yaqd.policies.curves.samples import Bools, Floats, Ints
 
 STAGES_MAX: Final = 10_000
-#: a stage of which nobody knows how long its tasks run, in a cluster where nothing is known
-_UNKNOWN_S: Final = 1.0
 _LONGEST_S: Final = 1e9
 
 
@@ -97,8 +95,8 @@ class Scene:
     source: int
     #: how many are free there
     free: int
-    #: what runs for as long as nobody knows; NaN: the mean of what is known
-    unknown_s: float = nan
+    #: how long tasks count where nobody knows any of their job's; else the mean of those that are known counts
+    unknown_s: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +124,3 @@ def bounded_s(durations: Iterable[float], many: int) -> Floats:
     """Return durations as they can be: negative, endless or absurd ones are unknown."""
     found = [taken if isfinite(taken) and 0.0 <= taken <= _LONGEST_S else nan for taken in islice(durations, many)]
     return np.array(found + [nan] * (many - len(found)))
-
-
-def known_s(scene: Scene) -> float:
-    """Return what a task of unknown duration counts for, s."""
-    if isfinite(scene.unknown_s) and scene.unknown_s >= 0.0:
-        return scene.unknown_s
-    total, many = 0.0, 0
-    for job in scene.jobs:
-        is_known = np.isfinite(job.duration_s)
-        total += float(job.duration_s[is_known].sum())
-        many += int(is_known.sum())
-    return total / many if many else _UNKNOWN_S

@@ -2,7 +2,8 @@
 
 - `fifo`: the oldest job first, as Spark does. `shortest`: the job with the least work in all, its longest chain first.
 - `fair`, `weighted-fair`: each job its share, by its work to an exponent. As published a container stays in its job
-  while there is a stage to go to, and waits for one about to open. With `leaves` it goes when its job is above its share.
+  while there is a stage to go to, and waits for one about to open. With `leaves` it goes when its job has more than
+  its share.
 - `packing` is like Tetris: as much work as fits now, of jobs with little left. `trouble` is like Graphene: stages that
   are long or on the longest chain first.
 - `capped`: least remaining work first, at most ceil(c x work^e) containers a job; a container leaves for a job with

@@ -1,13 +1,13 @@
-"""What follows from the facts of jobs: work, chains, and which stages may be chosen. Worked out once for each change."""
+"""What follows from the facts of jobs: work, chains, and which stages may be chosen. It is kept until they change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import Scene, StageJob, known_s
+from yaqd.policies.clotho.facts import Scene, StageJob
 from yaqd.policies.curves.samples import Bools, Floats, Ints
 
 #: jobs that are kept beyond those in the scene
@@ -36,7 +36,7 @@ class Block:
 
 
 def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
-    """Lay jobs end to end. `unknown_s`: how long tasks of unknown duration count, s."""
+    """Lay jobs end to end. `unknown_s`: how long tasks count where nobody knows any of their job's, s."""
     sizes = np.array([job.graph.many for job in jobs])
     begin = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     edges = np.array([len(job.graph.parent) for job in jobs])
@@ -47,20 +47,27 @@ def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
     order = np.argsort(height, kind="stable")
     parent, child, height = parent[order], child[order], height[order]
     ends = np.searchsorted(height, np.arange(1, (int(height[-1]) if len(height) else 0) + 2))
+    owner = np.repeat(np.arange(len(jobs)), sizes)
     est_s = np.concatenate([job.duration_s for job in jobs])
+    is_known = np.isfinite(est_s)
+    if not is_known.all():
+        many = np.add.reduceat(is_known.astype(np.int64), begin)
+        total = np.add.reduceat(np.where(is_known, est_s, 0.0), begin)
+        mean = np.where(many > 0, total / np.maximum(many, 1), unknown_s)
+        est_s = np.where(is_known, est_s, mean[owner])
     return Block(
         jobs,
         begin,
-        np.repeat(np.arange(len(jobs)), sizes),
+        owner,
         np.concatenate([job.unfinished for job in jobs]),
         np.concatenate([job.running for job in jobs]),
         np.concatenate([job.unclaimed for job in jobs]),
         np.concatenate([job.coming for job in jobs]),
-        np.where(np.isfinite(est_s), est_s, unknown_s),
+        est_s,
         np.concatenate([job.is_open for job in jobs]),
         parent,
         child,
-        [(int(low), int(high)) for low, high in zip(ends[:-1], ends[1:], strict=True)],
+        [(int(low), int(high)) for low, high in pairwise(ends.tolist())],
     )
 
 
@@ -145,6 +152,7 @@ def split(block: Block, chains: Chains) -> tuple[list[Known], Ints, Ints]:
             chains.wait_s[chosen],
         ),
         axis=1,
+        dtype=np.float64,
     )
     cuts = np.searchsorted(chosen, np.append(block.begin, len(block.owner)))
     numbers = chosen - block.begin[block.owner[chosen]]
@@ -164,20 +172,18 @@ class Seen:
 
     def __init__(self) -> None:
         self._known: dict[int, Known] = {}
+        self._unknown_s = 1.0
 
     def known(self, scene: Scene) -> list[Known]:
         """Return what is known of each job of the scene."""
+        if scene.unknown_s != self._unknown_s:
+            self._known, self._unknown_s = {}, scene.unknown_s
         new = [job for job in scene.jobs if (old := self._known.get(id(job))) is None or old.job is not job]
         if new:
-            block = block_of(new, known_s(scene))
+            block = block_of(new, scene.unknown_s)
             for found in split(block, chains_of(block))[0]:
                 self._known[id(found.job)] = found
         if len(self._known) > 2 * len(scene.jobs) + _SPARE:
             kept = {id(job) for job in scene.jobs}
             self._known = {number: found for number, found in self._known.items() if number in kept}
         return [self._known[id(job)] for job in scene.jobs]
-
-
-def all_of(jobs: Sequence[Known]) -> list[int]:
-    """Return the stages of all jobs that may be chosen, end to end."""
-    return list(chain.from_iterable(job.stages.tolist() for job in jobs))

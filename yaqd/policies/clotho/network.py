@@ -12,9 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import Scene, StageJob, known_s
-from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, WAIT, Block, Chains, Known
-from yaqd.policies.clotho.known import block_of, chains_of, split
+from yaqd.policies.clotho.facts import Scene, StageJob
+from yaqd.policies.clotho.known import (
+    CHAIN,
+    CHAIN_WORK,
+    CLAIMABLE,
+    EST,
+    OPEN,
+    WAIT,
+    Block,
+    Chains,
+    Known,
+    block_of,
+    chains_of,
+    split,
+)
 from yaqd.policies.clotho.shapes import CLUSTER, EMB, HEAD, LEAK, RAW, WIDE
 from yaqd.policies.curves.samples import Bools, Floats, Ints
 
@@ -35,7 +47,8 @@ _FACTS: Final = 6
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
     job: StageJob
-    slots: int
+    #: slots and the duration that unknown ones count for: what it was worked out with
+    under: tuple[int, float]
     row: Floats = field(repr=False)
     #: choosable stages: number, facts, what the score adds
     stages: Ints = field(repr=False)
@@ -96,11 +109,9 @@ class Network:
         return np.asarray(hidden @ w[f"{name}_out"] + w[f"{name}_out_bias"])
 
     def _look(self, scene: Scene) -> list[_Kept]:
-        kept = self._kept
+        kept, under = self._kept, (scene.slots, scene.unknown_s)
         new = [
-            job
-            for job in scene.jobs
-            if (old := kept.get(id(job))) is None or old.job is not job or old.slots != scene.slots
+            job for job in scene.jobs if (old := kept.get(id(job))) is None or old.job is not job or old.under != under
         ]
         if new:
             for one in self._embed(new, scene):
@@ -111,7 +122,7 @@ class Network:
         return [kept[id(job)] for job in scene.jobs]
 
     def _embed(self, jobs: Sequence[StageJob], scene: Scene) -> list[_Kept]:
-        block = block_of(jobs, known_s(scene))
+        block = block_of(jobs, scene.unknown_s)
         chains = chains_of(block)
         known, chosen, cuts = split(block, chains)
         raw = _stage_features(block, chains, scene.slots)
@@ -129,7 +140,11 @@ class Network:
         at = cuts.tolist()
         return [
             _Kept(
-                one.job, scene.slots, rows[n], one.stages, np.concatenate((one.facts, adds[at[n] : at[n + 1]]), axis=1)
+                one.job,
+                (scene.slots, scene.unknown_s),
+                rows[n],
+                one.stages,
+                np.concatenate((one.facts, adds[at[n] : at[n + 1]]), axis=1),
             )
             for n, one in enumerate(known)
         ]
@@ -182,9 +197,7 @@ class Network:
         hidden = _leak(hidden + x @ w["limit_wide"])
         return np.asarray(x @ w["limit_linear"] + hidden @ w["limit_out"])
 
-    def _stages(
-        self, scene: Scene, rows: Floats, cluster: Floats, limit: Floats, job: Ints, facts: Floats
-    ) -> Floats:
+    def _stages(self, scene: Scene, rows: Floats, cluster: Floats, limit: Floats, job: Ints, facts: Floats) -> Floats:
         w, row = self._w, rows[job]
         work, has = row[:, _WORK], row[:, _HAS]
         x = np.empty((len(job), WIDE))

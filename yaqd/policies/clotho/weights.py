@@ -1,4 +1,4 @@
-"""Weights of the network as bytes, and back: `.npz` without pickles; names, shapes, numbers and check sum are verified."""
+"""Weights as bytes, and back: `.npz` without pickles; names, shapes, numbers and check sum are verified."""
 
 import io
 import json

@@ -135,7 +135,10 @@ def draw_graphs(seed: int, many: int = 60) -> GraphSet:
     A stage waits for one to three earlier ones. More executors make tasks of a job slower, as they share its disks.
     """
     rng = np.random.default_rng((seed, _DRAWN_SEED))
-    graphs, edges, stages, lengths = [], [], [], []
+    graphs: list[tuple[int, int, int, int]] = []
+    edges: list[tuple[int, int, int]] = []
+    stages: list[tuple[int, float]] = []
+    lengths: list[int] = []
     values: list[Floats] = []
     for number in range(many):
         size = int(rng.choice([2, 5, 10, 20, 100]))

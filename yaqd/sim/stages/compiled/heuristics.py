@@ -68,7 +68,7 @@ def count_claims(plan: Plan, live: Live, job: int) -> None:
 @jit
 def refresh_all(plan: Plan, live: Live) -> None:
     """Do so for all jobs that changed."""
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         if live.jobs[live.active[at]].is_dirty:
             refresh(plan, live, live.active[at])
 
@@ -84,9 +84,9 @@ def weight_of(plan: Plan, live: Live, job: int, kind: int, exponent: float) -> f
 @jit
 def rank_jobs(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
     """Set value and limit of each active job."""
-    many = live.count[ACTIVE]
+    many = live.counts[ACTIVE]
     weights = 0.0
-    if kind == FAIR or kind == WEIGHTED:
+    if kind in (FAIR, WEIGHTED):
         for at in range(many):
             weights += weight_of(plan, live, live.active[at], kind, knobs[0])
     for at in range(many):
@@ -95,7 +95,7 @@ def rank_jobs(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
         own.value, own.limit = -float(job), inf
         if kind == SHORTEST:
             own.value = -plan.jobs[job].whole_s
-        elif kind == FAIR or kind == WEIGHTED:
+        elif kind in (FAIR, WEIGHTED):
             own.limit = ceil(plan.slots * weight_of(plan, live, job, kind, knobs[0]) / max(weights, 1e-300))
         elif kind >= PACKING:
             own.value = -own.work_s
@@ -110,11 +110,11 @@ def stage_value(plan: Plan, live: Live, kind: int, stage: int, idle: int) -> flo
     if kind <= WEIGHTED and kind != SHORTEST:
         return -float(stage) if now.waits == 0 else -1e9 - stage
     if kind == PACKING:
-        return plan.stages[stage].est_s * min(now.claimable, idle)
+        return float(plan.stages[stage].est_s * min(now.claimable, idle))
     if kind == TROUBLE:
         trouble = plan.stages[stage].est_s * max(1.0, now.claimable / plan.slots)
-        return trouble + 1e6 * (now.chain_s >= 0.6 * live.jobs[plan.stages[stage].job].longest_s)
-    return now.chain_work_s + (_OPEN_FIRST if now.waits == 0 else 0.0)
+        return float(trouble + 1e6 * (now.chain_s >= 0.6 * live.jobs[plan.stages[stage].job].longest_s))
+    return float(now.chain_work_s + (_OPEN_FIRST if now.waits == 0 else 0.0))
 
 
 @jit
@@ -122,7 +122,7 @@ def best_job(live: Live, kind: int, knobs: Knobs, source: int, spills: bool) -> 
     """Return the job that gets containers of the source; -1: none. `spills`: limits count for nothing."""
     best, found = -inf, -1
     stay, holds, leaves = knobs[2], knobs[3] > 0.0, knobs[4] > 0.0
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         job = live.active[at]
         own = live.jobs[job]
         if (own.claims if holds else own.open_claims) == 0:

@@ -10,7 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-from numba import config, njit
+from numba import config as numba_config
+from numba import njit
 
 from yaqd.policies.clotho import shapes
 
@@ -28,6 +29,7 @@ def _sources() -> str:
 
 def jit(function: F) -> F:
     """Return the function compiled. It loses no exactness: sums keep their order."""
+    config: Any = numba_config
     before = config.CACHE_DIR
     config.CACHE_DIR = str(_CACHE / f"numba-{_sources()}")
     try:

@@ -145,7 +145,7 @@ def embed_cluster(plan: Plan, live: Live, mind: Mind) -> None:
     w, scratch = mind.weights, mind.scratch
     x = scratch[0]
     x[: EMB + CLUSTER] = 0.0
-    many, work_s, wanting, spare = live.count[ACTIVE], 0.0, 0, 0
+    many, work_s, wanting, spare = live.counts[ACTIVE], 0.0, 0, 0
     for at in range(many):
         job = live.active[at]
         own = live.jobs[job]
@@ -244,7 +244,7 @@ def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int,
 def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spills: bool) -> int:
     """Return the stage with the highest score whose job is below its limit; -1: none. `spills`: limits do not count."""
     best, found = -inf, -1
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         job = live.active[at]
         own = live.jobs[job]
         if own.claims == 0:

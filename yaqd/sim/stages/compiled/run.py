@@ -27,22 +27,20 @@ from yaqd.sim.workloads.graphs import Load
 @jit
 def note(live: Live, source: int, stage: int, many: int) -> None:
     """Count a decision, and keep it where there is room."""
-    live.count[DECISIONS] += 1
-    at = live.count[TRACED]
+    live.counts[DECISIONS] += 1
+    at = live.counts[TRACED]
     if at < len(live.trace):
         live.trace[at, 0] = source
         live.trace[at, 1] = stage
         live.trace[at, 2] = many
-        live.count[TRACED] = at + 1
+        live.counts[TRACED] = at + 1
 
 
 @jit
-def decide_source(
-    plan: Plan, live: Live, kind: int, knobs: Knobs, source: int, now_s: float
-) -> None:
+def decide_source(plan: Plan, live: Live, kind: int, knobs: Knobs, source: int, now_s: float) -> None:
     """Give away the idle containers of one source."""
     while True:
-        idle = live.count[FREE] if source < 0 else live.jobs[source].idle
+        idle = live.counts[FREE] if source < 0 else live.jobs[source].idle
         if idle == 0:
             return
         rank_jobs(plan, live, kind, knobs)
@@ -59,7 +57,7 @@ def decide(plan: Plan, live: Live, kind: int, knobs: Knobs, now_s: float) -> Non
     """Give away all idle containers: first those that belong to nobody, then each job's."""
     refresh_all(plan, live)
     decide_source(plan, live, kind, knobs, -1, now_s)
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         if live.jobs[live.active[at]].idle:
             decide_source(plan, live, kind, knobs, live.active[at], now_s)
 
@@ -68,7 +66,7 @@ def decide(plan: Plan, live: Live, kind: int, knobs: Knobs, now_s: float) -> Non
 def step(plan: Plan, live: Live, next_job: int) -> tuple[float, int, bool]:
     """Let everything happen that happens next at one time; return that time, the job to come, whether to decide."""
     now_s = inf
-    if live.count[HEAP]:
+    if live.counts[HEAP]:
         now_s = live.heap[0].when_s
     if next_job < len(live.jobs) and plan.jobs[next_job].arrive_s <= now_s:
         now_s = plan.jobs[next_job].arrive_s
@@ -77,7 +75,7 @@ def step(plan: Plan, live: Live, next_job: int) -> tuple[float, int, bool]:
         come(plan, live, next_job)
         next_job += 1
         asks = True
-    while live.count[HEAP] and live.heap[0].when_s == now_s:
+    while live.counts[HEAP] and live.heap[0].when_s == now_s:
         what = pop(live)
         if what % 2:
             asks = arrive(plan, live, what // 2, now_s) or asks
@@ -90,7 +88,7 @@ def step(plan: Plan, live: Live, next_job: int) -> tuple[float, int, bool]:
 def run_heuristic(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
     """Run to the end under a heuristic."""
     next_job = 0
-    while live.count[LEFT]:
+    while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
             return
@@ -101,7 +99,7 @@ def run_heuristic(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
 @jit
 def look(plan: Plan, live: Live, mind: Mind) -> None:
     """Embed all jobs that changed, and the cluster."""
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         job = live.active[at]
         if live.jobs[job].is_dirty:
             refresh(plan, live, job)
@@ -113,7 +111,7 @@ def look(plan: Plan, live: Live, mind: Mind) -> None:
 def decide_learned(plan: Plan, live: Live, mind: Mind, source: int, now_s: float) -> None:
     """Give away the idle containers of one source as the network says."""
     while True:
-        idle = live.count[FREE] if source < 0 else live.jobs[source].idle
+        idle = live.counts[FREE] if source < 0 else live.jobs[source].idle
         if idle == 0:
             return
         look(plan, live, mind)
@@ -128,19 +126,19 @@ def decide_learned(plan: Plan, live: Live, mind: Mind, source: int, now_s: float
 def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
     """Run to the end under the network."""
     next_job = 0
-    while live.count[LEFT]:
+    while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
             return
         if asks:
             decide_learned(plan, live, mind, -1, now_s)
-            for at in range(live.count[ACTIVE]):
+            for at in range(live.counts[ACTIVE]):
                 decide_learned(plan, live, mind, live.active[at], now_s)
 
 
 def finished(plan: Plan, live: Live) -> Finished:
     """Return what came of it. Raises ValueError where the policy left jobs without containers for ever."""
-    count = live.count
+    count = live.counts
     if count[LEFT]:
         raise ValueError(f"{count[LEFT]} jobs never end: the policy gives them no container")
     return Finished(

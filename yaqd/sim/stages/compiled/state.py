@@ -11,7 +11,7 @@ from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.rules import DECIMA, Rules
 from yaqd.sim.workloads.graphs import Load
 
-#: of `Live.count`
+#: of `Live.counts`
 ACTIVE, FREE, HEAP, SERIAL, DECISIONS, STARTED, LEFT, TRACED = range(8)
 
 _PLAN_STAGE: Final = np.dtype(
@@ -22,7 +22,7 @@ _WAVE: Final = np.dtype([("at", "i8"), ("many", "i8"), ("is_cold", "i8")])
 _STAGE: Final = np.dtype(
     [
         *((name, "i8") for name in ("started", "ended", "coming", "held", "waits", "unclaimed", "claimable")),
-        #: longest chain of stages from this one on, by duration of one task and by work, and how long it waits to open, s
+        #: longest chain from this stage on, by duration of one task and by work, and how long it waits to open, s
         *((name, "f8") for name in ("chain_s", "chain_work_s", "wait_s")),
     ]
 )
@@ -62,7 +62,7 @@ class Live(NamedTuple):
     jobs: Any
     active: Ints
     heap: Any
-    count: Ints
+    counts: Ints
     #: (decisions, 3): source, stage and containers, as far as there is room
     trace: Ints
 

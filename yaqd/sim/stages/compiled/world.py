@@ -51,13 +51,13 @@ def duration_s(plan: Plan, live: Live, stage: int, kind: int) -> float:
     many = plan.waves[source, point, kind].many
     pick = min(many - 1, int(uniform(plan.seed, stage, task, 1) * many))
     took_s = plan.values[plan.waves[source, point, kind].at + pick]
-    return took_s + plan.warm_s if plan.waves[source, point, kind].is_cold else took_s
+    return float(took_s + plan.warm_s if plan.waves[source, point, kind].is_cold else took_s)
 
 
 @jit
 def push(live: Live, when_s: float, what: int) -> None:
     """Put an event on the heap; of those at the same time the earlier put comes first."""
-    count = live.count
+    count = live.counts
     at = count[HEAP]
     serial = count[SERIAL]
     count[HEAP] = at + 1
@@ -79,16 +79,16 @@ def push(live: Live, when_s: float, what: int) -> None:
 def before(live: Live, a: int, b: int) -> bool:
     """Return whether event a comes before event b."""
     if live.heap[a].when_s != live.heap[b].when_s:
-        return live.heap[a].when_s < live.heap[b].when_s
-    return live.heap[a].serial < live.heap[b].serial
+        return bool(live.heap[a].when_s < live.heap[b].when_s)
+    return bool(live.heap[a].serial < live.heap[b].serial)
 
 
 @jit
 def pop(live: Live) -> int:
     """Take the first event off the heap; return what it is."""
     what = live.heap[0].what
-    last = live.count[HEAP] - 1
-    live.count[HEAP] = last
+    last = live.counts[HEAP] - 1
+    live.counts[HEAP] = last
     live.heap[0].when_s = live.heap[last].when_s
     live.heap[0].serial = live.heap[last].serial
     live.heap[0].what = live.heap[last].what
@@ -99,7 +99,7 @@ def pop(live: Live) -> int:
             if down < last and before(live, down, least):
                 least = down
         if least == at:
-            return what
+            return int(what)
         live.heap[at].when_s, live.heap[least].when_s = live.heap[least].when_s, live.heap[at].when_s
         live.heap[at].serial, live.heap[least].serial = live.heap[least].serial, live.heap[at].serial
         live.heap[at].what, live.heap[least].what = live.heap[least].what, live.heap[at].what
@@ -111,15 +111,15 @@ def start_task(plan: Plan, live: Live, stage: int, kind: int, now_s: float) -> N
     """Start the next task of a stage on a container that is there."""
     push(live, now_s + duration_s(plan, live, stage, kind), 2 * stage)
     live.stages[stage].started += 1
-    live.count[STARTED] += 1
+    live.counts[STARTED] += 1
     live.jobs[plan.stages[stage].job].is_dirty = 1
 
 
 @jit
 def come(plan: Plan, live: Live, job: int) -> None:
     """Let a job in."""
-    live.active[live.count[ACTIVE]] = job
-    live.count[ACTIVE] += 1
+    live.active[live.counts[ACTIVE]] = job
+    live.counts[ACTIVE] += 1
     live.jobs[job].is_dirty = 1
 
 
@@ -128,18 +128,18 @@ def leave(live: Live, job: int, now_s: float) -> None:
     """End a job; its idle containers belong to nobody."""
     own = live.jobs[job]
     own.done_s = now_s
-    live.count[FREE] += own.idle + own.held
+    live.counts[FREE] += own.idle + own.held
     own.here -= own.idle + own.held
     own.idle = 0
     own.held = 0
     own.fresh = 0
     kept = 0
-    for at in range(live.count[ACTIVE]):
+    for at in range(live.counts[ACTIVE]):
         if live.active[at] != job:
             live.active[kept] = live.active[at]
             kept += 1
-    live.count[ACTIVE] = kept
-    live.count[LEFT] -= 1
+    live.counts[ACTIVE] = kept
+    live.counts[LEFT] -= 1
 
 
 @jit
@@ -196,7 +196,7 @@ def arrive(plan: Plan, live: Live, stage: int, now_s: float) -> bool:
     live.stages[stage].coming -= 1
     own.on_way -= 1
     if own.stages_left == 0:
-        live.count[FREE] += 1
+        live.counts[FREE] += 1
         return True
     own.here += 1
     own.is_dirty = 1
@@ -239,7 +239,7 @@ def give(plan: Plan, live: Live, source: int, stage: int, many: int, now_s: floa
         give_own(plan, live, job, stage, many, now_s)
         return
     if source < 0:
-        live.count[FREE] -= many
+        live.counts[FREE] -= many
     else:
         left = live.jobs[source]
         left.idle -= many

@@ -25,9 +25,7 @@ def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, curve:
     """Replace the checkpoint. What was there stays whole until the new one is."""
     told = json.dumps({"terms": asdict(terms), "generation": search.generation, "curve": curve})
     data = io.BytesIO()
-    np.savez(
-        data, told=np.array(told), weights=search.weights, first=search.first, second=search.second, best=best
-    )
+    np.savez(data, told=np.array(told), weights=search.weights, first=search.first, second=search.second, best=best)
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:
         out.write(data.getvalue())

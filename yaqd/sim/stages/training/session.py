@@ -1,9 +1,10 @@
-"""One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights at the end."""
+"""One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -117,9 +118,7 @@ class Session:
         with ProcessPoolExecutor(self.cores, get_context("fork")) as pool:
 
             def tried(settings: list[Setting], members: list[Floats], makespan: bool) -> Floats:
-                parts = pool.map(
-                    losses, [settings] * self.cores, _parts(members, self.cores), [makespan] * self.cores
-                )
+                parts = pool.map(losses, [settings] * self.cores, _parts(members, self.cores), [makespan] * self.cores)
                 return np.concatenate(list(parts))
 
             self._tried = tried
@@ -131,15 +130,13 @@ class Session:
 
 def _parts(members: Sequence[Floats], many: int) -> list[list[Floats]]:
     cuts = np.linspace(0, len(members), many + 1).astype(int)
-    return [list(members[low:high]) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [list(members[low:high]) for low, high in pairwise(cuts.tolist())]
 
 
 def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:
     """Return batches, then streams, that training never sees."""
     batches = [nominal(graphs, HELD_OUT_SEEDS + at, 20, False, among) for at in range(_BATCHES)]
-    return batches + [
-        nominal(graphs, HELD_OUT_SEEDS + 100 + at, _STREAM_JOBS, True, among) for at in range(_STREAMS)
-    ]
+    return batches + [nominal(graphs, HELD_OUT_SEEDS + 100 + at, _STREAM_JOBS, True, among) for at in range(_STREAMS)]
 
 
 def held_ratios(settings: list[Setting], weights: Floats, makespan: bool = False) -> tuple[float, float]:
