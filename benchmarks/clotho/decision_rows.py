@@ -5,7 +5,7 @@ Rows `decide-...`: one decision of the learned policy (numpy alone) with so many
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from yaqd.policies.clotho.facts import Scene, StageJob, graph_of
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.weights import pack, unpack
 from yaqd.sim.stages.measuring import WEIGHTED, run_contender, run_weights
-from yaqd.sim.stages.rules import DECIMA
+from yaqd.sim.stages.rules import DECIMA, Finished
 from yaqd.sim.stages.shipped import shipped_weights
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.workloads.drawn import WorkloadError
@@ -97,7 +97,7 @@ def _graphs() -> GraphSet:
 def _environment(options: Options, data: bytes, rows: list[Row], beside: dict[str, Mapping[str, Any]]) -> None:
     load, weights = stream(_graphs(), 30_000), unpack(data).flat()
     middle = WEIGHTED[len(WEIGHTED) // 2]
-    runs = {
+    runs: dict[str, Callable[[], list[Finished]]] = {
         "environment": lambda: run_contender(middle, [load], DECIMA),
         "environment-network": lambda: run_weights(weights, [load], DECIMA),
     }

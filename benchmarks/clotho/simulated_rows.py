@@ -17,7 +17,6 @@ from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.measuring import (
     FIFO,
     OTHERS,
-    SETTINGS,
     WEIGHTED,
     Best,
     best_of,
@@ -26,6 +25,7 @@ from yaqd.sim.stages.measuring import (
     run_contender,
     run_weights,
 )
+from yaqd.sim.stages.settings import SETTINGS
 from yaqd.sim.stages.shipped import Objective, shipped_weights
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.graphs import GraphSet

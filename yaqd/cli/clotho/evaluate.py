@@ -38,7 +38,8 @@ def evaluate(
     """
     need_numba()
     from yaqd.policies.clotho.weights import WeightsError, unpack
-    from yaqd.sim.stages.measuring import OTHERS, SETTINGS, WEIGHTED, best_of, lower_by, means, run_weights
+    from yaqd.sim.stages.measuring import OTHERS, WEIGHTED, best_of, lower_by, means, run_weights
+    from yaqd.sim.stages.settings import SETTINGS
 
     data, name = read_weights(weights)
     try:
@@ -53,7 +54,7 @@ def evaluate(
         ours = means(run_weights(flat, loads, measured.rules), makespan)
         for contenders in (WEIGHTED, OTHERS):
             best = best_of(contenders, loads, measured.rules, makespan)
-            lower, error = lower_by(ours, best.each)
+            lower, spread = lower_by(ours, best.each)
             told.append(
                 {
                     "setting": setting,
@@ -61,7 +62,7 @@ def evaluate(
                     "against": best.name,
                     "theirs": round(float(best.each.mean()), 3),
                     "lower": round(lower, 4),
-                    "error": round(error, 4),
+                    "error": round(spread, 4),
                 }
             )
     if as_json:

@@ -3,9 +3,10 @@
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 @click.option("--start", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Begin with these weights.")
 @click.option("--makespan", is_flag=True, help="Make the last job end soon, not the mean.")
 @click.option("--slots", type=click.IntRange(0), default=0, metavar="N", help="No other cluster [default: many sizes].")
+@click.option(
+    "--linear",
+    type=click.IntRange(0),
+    default=75,
+    metavar="N",
+    help="Generations that move linear scores alone, before all weights [default: 75].",
+)
 @click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")
 @click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
 @quiet_option
@@ -50,6 +58,7 @@ def train(
     start: Path | None,
     makespan: bool,
     slots: int,
+    linear: int,
     without_query: tuple[int, ...],
     without_size: tuple[int, ...],
     quiet: bool,
@@ -74,7 +83,7 @@ def train(
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
-    terms = Terms(seed=seed, makespan=makespan, slots=slots)
+    terms = Terms(seed=seed, makespan=makespan, slots=slots, linear=linear)
     if makespan:
         terms = replace(terms, stream_jobs=0)
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
@@ -92,7 +101,7 @@ def train(
         if resume:
             session.resume()
         else:
-            session.begin(_start(start))
+            session.begin(*_start(start))
     except CheckpointError as error:
         raise CommandError(str(error)) from None
     session.run(minutes * 60.0, generations)
@@ -105,13 +114,14 @@ def train(
         click.echo(f"{output}: {len(data)} bytes after {last['generation']:.0f} generations")
 
 
-def _start(path: Path | None) -> "Floats | None":
-    """Return weights to begin with, as one array. Raises CommandError."""
+def _start(path: Path | None) -> "tuple[Floats | None, Mapping[str, Any]]":
+    """Return weights to begin with, as one array, and what they tell of themselves. Raises CommandError."""
     if path is None:
-        return None
+        return None, {}
     from yaqd.policies.clotho.weights import WeightsError, unpack
 
     try:
-        return unpack(path.read_bytes()).flat()
+        found = unpack(path.read_bytes())
     except WeightsError as error:
         raise CommandError(f"{path}: {error}") from None
+    return found.flat(), found.told

@@ -148,12 +148,13 @@ def run(
     from yaqd.cli.simulation.screen import show
     from yaqd.sim.experiments import EXPERIMENTS, quick
     from yaqd.sim.experiments.exploring import missing_pool
+    from yaqd.sim.experiments.staging import missing_graphs
 
     world = world_of(options)
     chosen = with_curves(list(EXPERIMENTS.values()) if name == "all" else [_experiment(name)], options)
     values: list[Any] = []
     for experiment in chosen:
-        missing = missing_pool(experiment.cases) if name == "all" else None
+        missing = (missing_pool(experiment.cases) or missing_graphs(experiment.cases)) if name == "all" else None
         if missing is not None:
             click.echo(f"{experiment.name} is left out: {missing}", err=True)
             continue

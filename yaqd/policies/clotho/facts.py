@@ -107,7 +107,8 @@ class Choice:
     stage: int
     containers: int
     limit: int
-    score: float = nan
+    #: of policies that score; others say 0
+    score: float = 0.0
     #: every job that wants more is at its limit, so limits did not count
     spills: bool = False
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from yaqd.sim.experiments.baselines import BASELINES
+from yaqd.sim.experiments.clotho import CLOTHO
 from yaqd.sim.experiments.guards import GUARDS, REBALANCING
 from yaqd.sim.experiments.headline import CENTRAL, DISTRIBUTED
 from yaqd.sim.experiments.hyperdrive import HYPERDRIVE
@@ -38,6 +39,7 @@ EXPERIMENTS: Final = {
         LONGEST,
         *SLAQ,
         *HYPERDRIVE,
+        *CLOTHO,
     )
 }
 

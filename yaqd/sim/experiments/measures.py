@@ -7,6 +7,7 @@ import numpy as np
 
 from yaqd.sim.experiments.exploring import EXPLORING_NAMES
 from yaqd.sim.experiments.model import Case
+from yaqd.sim.experiments.staging import STAGING_NAMES
 from yaqd.sim.experiments.training import TRAINING_NAMES
 from yaqd.sim.results import Floats, SimResult
 from yaqd.sim.workload import Workload
@@ -42,6 +43,7 @@ NAMES: Final = {
     "makespan": "until the last job is over (s)",
     **TRAINING_NAMES,
     **EXPLORING_NAMES,
+    **STAGING_NAMES,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from yaqd.model.values import value
 from yaqd.sim.experiments.exploring import ExploreCase
+from yaqd.sim.experiments.staging import StagingCase
 from yaqd.sim.experiments.training import PredictionCase, TrainingCase
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workloads import Drawn
@@ -33,7 +34,7 @@ class Case:
 
 
 #: what an experiment may run
-AnyCase = Case | TrainingCase | PredictionCase | ExploreCase
+AnyCase = Case | TrainingCase | PredictionCase | ExploreCase | StagingCase
 
 
 @value()

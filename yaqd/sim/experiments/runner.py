@@ -14,6 +14,7 @@ from yaqd.sim.experiments.exploring import ExploreCase, run_exploring
 from yaqd.sim.experiments.measures import metrics, shares
 from yaqd.sim.experiments.model import AnyCase, Case, Experiment, Run
 from yaqd.sim.experiments.outcome import metrics_of, middle
+from yaqd.sim.experiments.staging import StagingCase, run_staging
 from yaqd.sim.experiments.training import PredictionCase, TrainingCase, run_prediction, run_training
 from yaqd.sim.simulation import simulate
 from yaqd.sim.workload import Workload
@@ -75,6 +76,8 @@ class _Part:
             return Run(case.label, self.seed, None, run_prediction(case, self.seed))
         if isinstance(case, ExploreCase):
             return Run(case.label, self.seed, None, *run_exploring(case, self.seed))
+        if isinstance(case, StagingCase):
+            return Run(case.label, self.seed, None, *run_staging(case, self.seed))
         workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
         return run_case(case, workload, self.seed, self.limit)
 

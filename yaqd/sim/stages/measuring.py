@@ -1,69 +1,20 @@
-"""What is measured of policies of stages: settings by name, and systems that run on the same arrivals.
+"""Heuristics and weights on the same arrivals, in the compiled simulator; who is best, and by how much."""
 
-Seeds from 30000 on are measured and nothing else: training and tuning use others.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Floats, Ints
+from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled import heuristics as h
 from yaqd.sim.stages.compiled.run import heuristic_run, learned_run
-from yaqd.sim.stages.rules import DECIMA, Finished, Rules
-from yaqd.sim.workloads.graphs import GraphSet, Load, batch, draw_load, stream
+from yaqd.sim.stages.rules import Finished, Rules
+from yaqd.sim.workloads.graphs import Load
 
-MEASURED_SEED: Final = 30_000
 #: exponents of weighted fair sharing: the best on the measured seeds counts
 EXPONENTS: Final = tuple(float(step) / 4.0 for step in range(-8, 5))
-#: what `unseen` leaves out
-UNSEEN_QUERIES: Final = (17, 18, 19, 20, 21, 22)
-UNSEEN_SIZE: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A setting: loads by seed, and the rules."""
-
-    name: str
-    seeds: int
-    rules: Rules
-    #: (set of graphs, seed) -> load
-    load: Callable[[GraphSet, int], Load] = field(repr=False)
-
-    def loads(self, graphs: GraphSet, many: int | None = None) -> list[Load]:
-        """Return the first loads, all unless said otherwise."""
-        seeds = self.seeds if many is None else min(many, self.seeds)
-        return [self.load(graphs, MEASURED_SEED + at) for at in range(seeds)]
-
-
-def _only(graphs: GraphSet, queries: tuple[int, ...] = (), size: int = 0) -> Ints:
-    """Return graphs of some queries, or of one input size."""
-    return np.flatnonzero(np.isin(graphs.query, queries) | (graphs.size == size))
-
-
-_HUNDRED: Final = Rules(100)
-SETTINGS: Final[Mapping[str, Measured]] = {
-    one.name: one
-    for one in (
-        Measured("stream", 20, DECIMA, lambda graphs, seed: stream(graphs, seed)),
-        Measured("batch", 60, DECIMA, lambda graphs, seed: batch(graphs, seed)),
-        Measured("paper", 60, _HUNDRED, lambda graphs, seed: batch(graphs, seed, jobs=10)),
-        Measured("cheap-moves", 20, Rules(50, 0.1), lambda graphs, seed: stream(graphs, seed)),
-        Measured("estimates-stream", 20, DECIMA, lambda graphs, seed: stream(graphs, seed, 0.5)),
-        Measured("estimates-batch", 60, DECIMA, lambda graphs, seed: batch(graphs, seed, 0.5)),
-        Measured(
-            "unseen-queries", 60, DECIMA, lambda graphs, seed: batch(graphs, seed, among=_only(graphs, UNSEEN_QUERIES))
-        ),
-        Measured(
-            "unseen-size", 60, DECIMA, lambda graphs, seed: batch(graphs, seed, among=_only(graphs, (), UNSEEN_SIZE))
-        ),
-        Measured("unseen-slots", 20, _HUNDRED, lambda graphs, seed: draw_load(graphs, seed, 201, 9.7)),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +50,16 @@ OTHERS: Final = (
         for clearly_s in (100.0, 300.0)
     ),
 )
+
+
+def contender_of(policy: str, options: Mapping[str, float]) -> Contender | None:
+    """Return a shipped heuristic by name, compiled; None: there is no such."""
+    if policy in ("fair", "weighted-fair") and options.get("holds", 1.0):
+        exponent = options.get("exponent", -1.0 if policy == "weighted-fair" else 0.0)
+        return _sharing(policy, exponent, bool(options.get("leaves", 0.0)))
+    if policy == "capped" and options.get("holds", 1.0):
+        return _capped(options.get("c", 1.5), options.get("e", 0.35), options.get("clearly_s", 300.0))
+    return next((one for one in OTHERS if one.name == policy), None)
 
 
 def run_contender(contender: Contender, loads: list[Load], rules: Rules) -> list[Finished]:

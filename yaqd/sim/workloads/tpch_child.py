@@ -125,7 +125,11 @@ def _stage(found: Any) -> tuple[int, float, list[list[float]]]:
 
 def collect(folder: Path) -> dict[str, np.ndarray]:
     """Return the arrays of all graphs that are there. Raises Refused with the file's name."""
-    graphs, edges, stages, lengths, values = [], [], [], [], []
+    graphs: list[tuple[int, int, int, int]] = []
+    edges: list[tuple[int, int, int]] = []
+    stages: list[tuple[int, float]] = []
+    lengths: list[int] = []
+    values: list[float] = []
     for size in SIZES:
         for query in range(1, QUERIES + 1):
             path = folder / size / f"task_duration_{query}.npy"

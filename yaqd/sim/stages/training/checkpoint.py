@@ -21,11 +21,11 @@ class CheckpointError(ValueError):
     """A file that is no checkpoint, or one of another run."""
 
 
-def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, curve: list[Mapping[str, float]]) -> None:
-    """Replace the checkpoint. What was there stays whole until the new one is."""
-    told = json.dumps({"terms": asdict(terms), "generation": search.generation, "curve": curve})
+def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, told: Mapping[str, Any]) -> None:
+    """Replace the checkpoint. What was there stays whole until the new one is. `told`: curve and what it began with."""
+    text = json.dumps({"terms": asdict(terms), "generation": search.generation, "told": dict(told)})
     data = io.BytesIO()
-    np.savez(data, told=np.array(told), weights=search.weights, first=search.first, second=search.second, best=best)
+    np.savez(data, told=np.array(text), weights=search.weights, first=search.first, second=search.second, best=best)
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:
         out.write(data.getvalue())
@@ -34,15 +34,15 @@ def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, curve:
     beside.replace(path)
 
 
-def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, list[dict[str, float]]]:
-    """Return the search, the best weights so far, and the curve. Raises CheckpointError."""
+def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, dict[str, Any]]:
+    """Return the search, the best weights so far, and what was told. Raises CheckpointError."""
     try:
         if path.stat().st_size > _BYTES_MAX:
             raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
         with np.load(path, allow_pickle=False) as found:
             arrays = {name: found[name] for name in _ARRAYS}
-            told = json.loads(str(found["told"]))
-        generation, curve, made = int(told["generation"]), list(told["curve"]), dict(told["terms"])
+            text = json.loads(str(found["told"]))
+        generation, told, made = int(text["generation"]), dict(text["told"]), dict(text["terms"])
     except CheckpointError:
         raise
     except OSError as error:
@@ -54,4 +54,4 @@ def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, list[dict[st
     if made != asdict(terms):
         odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
         raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
-    return Search(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], curve
+    return Search(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told

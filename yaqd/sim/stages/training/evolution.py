@@ -30,11 +30,11 @@ class Terms:
     seed: int = 1
     pairs: int = 10
     #: generations that move linear scores alone
-    linear: int = 30
+    linear: int = 75
     rate: float = 0.35
     #: jobs of the streams, batches as they are measured, sequences of anything
     stream_jobs: int = 60
-    batches: int = 2
+    batches: int = 3
     anything: int = 1
     makespan: bool = False
     #: 0: any number of slots

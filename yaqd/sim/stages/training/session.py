@@ -1,13 +1,13 @@
 """One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -55,17 +55,20 @@ class Session:
     search: Search = field(init=False, repr=False)
     best: Floats = field(init=False, repr=False)
     curve: list[dict[str, float]] = field(init=False, repr=False)
+    #: what the weights that it began with tell of themselves
+    start: dict[str, Any] = field(init=False, repr=False)
     _held: list[Setting] = field(init=False, repr=False, default_factory=list)
     _tried: Callable[[list[Setting], list[Floats], bool], Floats] = field(init=False, repr=False, default=losses)
 
-    def begin(self, weights: Floats | None = None) -> None:
-        """Begin anew, from given weights where there are some."""
+    def begin(self, weights: Floats | None = None, told: Mapping[str, Any] = {}) -> None:
+        """Begin anew, from given weights where there are some; `told`: what they tell of themselves."""
         self.search = begin_search(beginning(self.terms.seed, self.imitates) if weights is None else weights)
-        self.best, self.curve = self.search.weights.copy(), []
+        self.best, self.curve, self.start = self.search.weights.copy(), [], dict(told)
 
     def resume(self) -> None:
         """Go on from the checkpoint. Raises CheckpointError."""
-        self.search, self.best, self.curve = read_checkpoint(self.checkpoint, self.terms)
+        self.search, self.best, told = read_checkpoint(self.checkpoint, self.terms)
+        self.curve, self.start = told["curve"], told["start"]
 
     def run(self, seconds: float, generations: int | None = None) -> None:
         """Search until the time is over, or so many generations are."""
@@ -85,11 +88,14 @@ class Session:
 
     def save(self) -> None:
         """Write the checkpoint."""
-        write_checkpoint(self.checkpoint, self.terms, self.search, self.best, list(self.curve))
+        write_checkpoint(
+            self.checkpoint, self.terms, self.search, self.best, {"curve": self.curve, "start": self.start}
+        )
 
     def weights(self, command: str) -> bytes:
         """Return the best weights so far as bytes, with the command, the seed and the curve."""
-        return pack(self.best, {"command": command, "seed": self.terms.seed, "curve": self.curve})
+        told: dict[str, Any] = {"command": command, "seed": self.terms.seed, "curve": self.curve}
+        return pack(self.best, told | ({"start": self.start} if self.start else {}))
 
     def _look(self, seconds: float) -> None:
         if self.curve and self.curve[-1]["generation"] == self.search.generation:
