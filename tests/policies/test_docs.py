@@ -8,6 +8,7 @@ import pytest
 
 from tests.policies.policy_facts import SLOT, facts, queued, running
 from yaqd.model import NodeId, Resource
+from yaqd.policies.clotho.policies import STAGES
 from yaqd.policies.explore.policies import EXPLORE
 from yaqd.policies.quality.policies import QUALITY
 from yaqd.policies.queueing.bounds import BOUNDS
@@ -24,7 +25,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "policies-reference.md"
 def test_every_shipped_policy_is_described() -> None:
     rows = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text(), re.MULTILINE))
     tables = (ORDERS, PLACES, BOUNDS, WAITS, ESTIMATES, REBALANCES)
-    assert rows == {name for table in tables for name in table.names()} | set(QUALITY.names()) | set(EXPLORE.names())
+    others = {*QUALITY.names(), *EXPLORE.names(), *STAGES.names()}
+    assert rows == {name for table in tables for name in table.names()} | others
 
 
 @pytest.mark.parametrize("name", ["poisson", "chernoff", "utilization", "fixed", "aligned"])

@@ -1,10 +1,10 @@
 """Policies by name: what ships with the program, and what others bring along as entry points.
 
 A package that declares an entry point in one of the groups `yaqd.order`, `yaqd.place`, `yaqd.bound`, `yaqd.job_order`,
-`yaqd.estimate`, `yaqd.wait`, `yaqd.rebalance`, `yaqd.quality`, `yaqd.explore` or `yaqd.reach` makes its policy known
-to every daemon under that entry point's name, and to the simulator. Entry points are read when a name is not among the
-shipped ones, once a process. A shipped name cannot be taken over. What others brought along is guarded (`guard.py`), so
-that its faults end no daemon.
+`yaqd.estimate`, `yaqd.wait`, `yaqd.rebalance`, `yaqd.quality`, `yaqd.explore`, `yaqd.reach` or `yaqd.stages` makes its
+policy known to every daemon under that entry point's name, and to the simulator. Entry points are read when a name is
+not among the shipped ones, once a process. A shipped name cannot be taken over. What others brought along is guarded
+(`guard.py`), so that its faults end no daemon.
 """
 
 from asyncio import CancelledError

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.policies.clotho.scenes import chain, job, random_job, scene
 from yaqd.policies.clotho.facts import STAGES_MAX, StageJob, bounded_s, graph_of
-from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, Seen
+from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, KnownJobs
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_durations_that_cannot_be_are_unknown() -> None:
 
 def test_an_unknown_duration_counts_as_the_mean_of_the_jobs_known_ones() -> None:
     partly, unknown = job(chain(2), [4, 1], [3.0, float("nan")]), job(chain(1), [4], float("nan"))
-    seen = Seen()
+    seen = KnownJobs()
     assert [one.work_s for one in seen.known(scene(partly, unknown))] == [15.0, 4.0]
     assert seen.known(replace(scene(partly, unknown), unknown_s=2.0))[1].work_s == 8.0
 
@@ -66,7 +66,7 @@ def _chains(one: StageJob, duration_s: list[float]) -> tuple[list[float], list[f
 def test_chains_of_many_jobs_at_once_are_those_of_each(seeds: list[int]) -> None:
     jobs = [random_job(seed) for seed in seeds]
     found = scene(*jobs)
-    for one, known in zip(jobs, Seen().known(found), strict=True):
+    for one, known in zip(jobs, KnownJobs().known(found), strict=True):
         is_known = ~np.isnan(one.duration_s)
         mean = one.duration_s[is_known].mean() if is_known.any() else found.unknown_s
         durations = np.where(is_known, one.duration_s, mean).tolist()

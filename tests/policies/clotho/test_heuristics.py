@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.policies.clotho.scenes import chain, job, scene
-from yaqd.policies.clotho.facts import Choice, StagePolicy, graph_of
+from yaqd.policies.clotho.facts import StageChoice, StagePolicy, graph_of
 from yaqd.policies.clotho.heuristics import Capped, Fair, Fifo, Packing, Shortest, Trouble, WeightedFair
 from yaqd.policies.clotho.policies import STAGES
 
@@ -53,7 +53,7 @@ def test_capped_remaining_work_leaves_for_clearly_less_and_spills_when_all_are_c
     assert _chosen(policy, LONG, SHORT, source=0) == (1, 0, 2)
     assert _chosen(policy, LONG, job(chain(1), [60]), source=0) == (0, 0, 5)
     full = job(chain(1), [100], containers=10)
-    assert policy.choose(scene(full)) == Choice(0, 0, 1, 10, spills=True)
+    assert policy.choose(scene(full)) == StageChoice(0, 0, 1, 10, spills=True)
 
 
 def test_the_longest_chain_goes_first_and_packing_takes_what_fits() -> None:

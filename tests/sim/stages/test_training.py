@@ -12,17 +12,17 @@ from yaqd.policies.clotho.weights import unpack
 from yaqd.sim.stages.training import session as sessions
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import CheckpointError, read_checkpoint
-from yaqd.sim.stages.training.evolution import Terms
+from yaqd.sim.stages.training.evolution import SearchTerms
 from yaqd.sim.stages.training.session import Session
 from yaqd.sim.stages.training.settings import nominal
 from yaqd.sim.workloads.graphs import draw_graphs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 _GRAPHS = draw_graphs(3, 6)
-_TERMS = Terms(seed=4, pairs=2, linear=1, stream_jobs=4, batches=1, anything=0)
+_TERMS = SearchTerms(seed=4, pairs=2, linear=1, stream_jobs=4, batches=1, anything=0)
 
 
-def _session(path: Path, terms: Terms = _TERMS) -> Session:
+def _session(path: Path, terms: SearchTerms = _TERMS) -> Session:
     ticks = count()
     return Session(_GRAPHS, np.arange(len(_GRAPHS)), terms, path, lambda: float(next(ticks)))
 
@@ -66,7 +66,7 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
     one.begin()
     one.save()
     with pytest.raises(CheckpointError, match="other options: pairs"):
-        read_checkpoint(path, Terms(seed=4, pairs=3, linear=1, stream_jobs=4, batches=1, anything=0))
+        read_checkpoint(path, SearchTerms(seed=4, pairs=3, linear=1, stream_jobs=4, batches=1, anything=0))
     data = path.read_bytes()
     for damaged in (data[:200], b"", b"no archive"):
         path.write_bytes(damaged)

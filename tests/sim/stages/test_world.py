@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yaqd.policies.clotho.facts import Choice, Scene
+from yaqd.policies.clotho.facts import StageChoice, Scene
 from yaqd.policies.clotho.heuristics import Capped, Fair
 from yaqd.sim.stages.draws import point_of, uniform
 from yaqd.sim.stages.rules import Rules
@@ -48,7 +48,7 @@ def test_a_warm_up_is_added_where_nothing_fresh_is_recorded() -> None:
 
 def test_jobs_that_get_nothing_for_ever_are_said() -> None:
     class _Nobody:
-        def choose(self, scene: Scene) -> Choice | None:
+        def choose(self, scene: Scene) -> StageChoice | None:
             return None
 
     with pytest.raises(ValueError, match="3 jobs never end"):

@@ -76,14 +76,14 @@ def train(
     import numpy as np
 
     from yaqd.sim.stages.training.checkpoint import CheckpointError
-    from yaqd.sim.stages.training.evolution import Terms
+    from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.session import Session
 
     graphs = graphs_of(graphs_name)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
-    terms = Terms(seed=seed, makespan=makespan, slots=slots, linear=linear)
+    terms = SearchTerms(seed=seed, makespan=makespan, slots=slots, linear=linear)
     if makespan:
         terms = replace(terms, stream_jobs=0)
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))

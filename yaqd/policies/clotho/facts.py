@@ -100,7 +100,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StageChoice:
     """Which stage gets how many of the free containers, and what the job's limit is."""
 
     job: int
@@ -116,7 +116,7 @@ class Choice:
 class StagePolicy(Protocol):
     """What every policy of stages can do; an object lives as long as one scheduler."""
 
-    def choose(self, scene: Scene) -> Choice | None:
+    def choose(self, scene: Scene) -> StageChoice | None:
         """Return who gets free containers; None: they stay where they are. Callers ask again until all are given."""
         ...
 

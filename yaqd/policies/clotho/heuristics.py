@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import Final
 
-from yaqd.policies.clotho.facts import Choice, Scene
-from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, Known, Seen
+from yaqd.policies.clotho.facts import StageChoice, Scene
+from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, Known, KnownJobs
 
 _OPEN_FIRST: Final = 1e9
 
@@ -39,9 +39,9 @@ class Ranking:
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
-        self._seen = Seen()
+        self._seen = KnownJobs()
 
-    def choose(self, scene: Scene) -> Choice | None:
+    def choose(self, scene: Scene) -> StageChoice | None:
         """Return who gets free containers; None: nobody may."""
         jobs = self._seen.known(scene)
         limits = self.limits(scene, jobs)
@@ -59,7 +59,7 @@ class Ranking:
         elif best != scene.source and limit - job.job.containers < many:
             many = max(1, int(limit - job.job.containers))
         told = scene.slots if limit == inf else int(limit)
-        return Choice(best, int(job.stages[place]), many, told, spills=spills)
+        return StageChoice(best, int(job.stages[place]), many, told, spills=spills)
 
     def limits(self, scene: Scene, jobs: list[Known]) -> list[float]:
         """Return how many containers each job should have."""

@@ -167,7 +167,7 @@ def split(block: Block, chains: Chains) -> tuple[list[Known], Ints, Ints]:
     return found, chosen, cuts
 
 
-class Seen:
+class KnownJobs:
     """Keeps what follows from jobs until their facts change."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import Choice, Scene, StagePolicy
+from yaqd.policies.clotho.facts import StageChoice, Scene, StagePolicy
 from yaqd.policies.clotho.heuristics import WeightedFair
 from yaqd.policies.clotho.network import TIE, Network, Scores, allowed
 from yaqd.policies.clotho.weights import WeightsError, unpack
@@ -50,7 +50,7 @@ class Learned:
         except WeightsError as error:
             self._problem = f": {error}"
 
-    def choose(self, scene: Scene) -> Choice | None:
+    def choose(self, scene: Scene) -> StageChoice | None:
         """Return the stage with the highest score whose job is below its limit."""
         if self._network is None:
             return self._fall_back(FallBack.NO_WEIGHTS, scene, self._problem)
@@ -68,14 +68,14 @@ class Learned:
         self.last = scores
         return pick(scores, scene)
 
-    def _fall_back(self, why: FallBack, scene: Scene, more: str = "") -> Choice | None:
+    def _fall_back(self, why: FallBack, scene: Scene, more: str = "") -> StageChoice | None:
         if not self.fallbacks[why]:
             self._note(f"clotho: weighted fair sharing decides, as {why}{more}")
         self.fallbacks[why] += 1
         return self._instead.choose(scene)
 
 
-def pick(scores: Scores, scene: Scene) -> Choice | None:
+def pick(scores: Scores, scene: Scene) -> StageChoice | None:
     """Return the choice that scores and limits make; the earlier of equal stages."""
     if not len(scores.job):
         return None
@@ -92,4 +92,4 @@ def pick(scores: Scores, scene: Scene) -> Choice | None:
         many = max(1, int(limit - scores.has[job]))
     score = float(scores.score[place])
     assert isfinite(score)
-    return Choice(job, int(scores.stage[place]), many, int(limit), score, spills)
+    return StageChoice(job, int(scores.stage[place]), many, int(limit), score, spills)

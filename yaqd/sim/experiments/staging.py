@@ -15,7 +15,7 @@ from yaqd.sim.stages.settings import SETTINGS
 from yaqd.sim.stages.shipped import Objective, shipped_weights
 from yaqd.sim.stages.world import run_load
 from yaqd.sim.workloads.drawn import WorkloadError
-from yaqd.sim.workloads.graphs import GraphSet, Load, draw_graphs
+from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, draw_graphs
 from yaqd.sim.workloads.tpch import find_tpch, tpch
 
 STAGING_NAMES: Final = {
@@ -115,7 +115,7 @@ def run_staging(case: StagingCase, seed: int) -> tuple[dict[str, float], tuple[f
     return {name: float(number) for name, number in numbers.items()}, times
 
 
-def _compiled(case: StagingCase, loads: list[Load], rules: Rules) -> list[Finished] | None:
+def _compiled(case: StagingCase, loads: list[GraphLoad], rules: Rules) -> list[Finished] | None:
     try:
         from yaqd.sim.stages.measuring import contender_of, run_contender, run_weights
     except ImportError:

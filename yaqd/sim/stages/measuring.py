@@ -11,14 +11,14 @@ from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled import heuristics as h
 from yaqd.sim.stages.compiled.run import heuristic_run, learned_run
 from yaqd.sim.stages.rules import Finished, Rules
-from yaqd.sim.workloads.graphs import Load
+from yaqd.sim.workloads.graphs import GraphLoad
 
 #: exponents of weighted fair sharing: the best on the measured seeds counts
 EXPONENTS: Final = tuple(float(step) / 4.0 for step in range(-8, 5))
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class CompiledHeuristic:
     """A heuristic with its options, by a name for tables."""
 
     name: str
@@ -26,23 +26,23 @@ class Contender:
     knobs: h.Knobs
 
 
-def _sharing(name: str, exponent: float, leaves: bool) -> Contender:
+def _sharing(name: str, exponent: float, leaves: bool) -> CompiledHeuristic:
     spill = float(leaves)
-    return Contender(f"{name} {exponent:g}", h.WEIGHTED, (exponent, 0.0, inf, 1.0, spill, spill))
+    return CompiledHeuristic(f"{name} {exponent:g}", h.WEIGHTED, (exponent, 0.0, inf, 1.0, spill, spill))
 
 
-def _capped(c: float, e: float, clearly_s: float) -> Contender:
-    return Contender(f"capped {c:g} {e:g} {clearly_s:g}s", h.CAPPED, (c, e, clearly_s, 1.0, 1.0, 1.0))
+def _capped(c: float, e: float, clearly_s: float) -> CompiledHeuristic:
+    return CompiledHeuristic(f"capped {c:g} {e:g} {clearly_s:g}s", h.CAPPED, (c, e, clearly_s, 1.0, 1.0, 1.0))
 
 
-FIFO: Final = Contender("fifo", h.FIFO, (0.0, 0.0, inf, 1.0, 1.0, 1.0))
+FIFO: Final = CompiledHeuristic("fifo", h.FIFO, (0.0, 0.0, inf, 1.0, 1.0, 1.0))
 WEIGHTED: Final = tuple(_sharing("weighted-fair", exponent, False) for exponent in EXPONENTS)
 #: of those that others would tune, the options that did best on seeds below 10000
 OTHERS: Final = (
     FIFO,
-    Contender("shortest", h.SHORTEST, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
-    Contender("packing", h.PACKING, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
-    Contender("trouble", h.TROUBLE, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    CompiledHeuristic("shortest", h.SHORTEST, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    CompiledHeuristic("packing", h.PACKING, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
+    CompiledHeuristic("trouble", h.TROUBLE, (0.0, 0.0, 0.0, 0.0, 1.0, 1.0)),
     *(_sharing("weighted-fair, leaves", exponent, True) for exponent in EXPONENTS),
     *(
         _capped(c, e, clearly_s)
@@ -52,7 +52,7 @@ OTHERS: Final = (
 )
 
 
-def contender_of(policy: str, options: Mapping[str, float]) -> Contender | None:
+def contender_of(policy: str, options: Mapping[str, float]) -> CompiledHeuristic | None:
     """Return a shipped heuristic by name, compiled; None: there is no such."""
     if policy in ("fair", "weighted-fair") and options.get("holds", 1.0):
         exponent = options.get("exponent", -1.0 if policy == "weighted-fair" else 0.0)
@@ -62,12 +62,12 @@ def contender_of(policy: str, options: Mapping[str, float]) -> Contender | None:
     return next((one for one in OTHERS if one.name == policy), None)
 
 
-def run_contender(contender: Contender, loads: list[Load], rules: Rules) -> list[Finished]:
+def run_contender(contender: CompiledHeuristic, loads: list[GraphLoad], rules: Rules) -> list[Finished]:
     """Run a heuristic on each load."""
     return [heuristic_run(load, contender.kind, contender.knobs, rules) for load in loads]
 
 
-def run_weights(weights: Floats, loads: list[Load], rules: Rules) -> list[Finished]:
+def run_weights(weights: Floats, loads: list[GraphLoad], rules: Rules) -> list[Finished]:
     """Run the network on each load."""
     return [learned_run(load, weights, rules) for load in loads]
 
@@ -87,7 +87,7 @@ class Best:
     table: Mapping[str, float] = field(repr=False)
 
 
-def best_of(contenders: tuple[Contender, ...], loads: list[Load], rules: Rules, makespan: bool = False) -> Best:
+def best_of(contenders: tuple[CompiledHeuristic, ...], loads: list[GraphLoad], rules: Rules, makespan: bool = False) -> Best:
     """Return the best of some heuristics on the same arrivals, chosen in hindsight."""
     found = {one.name: means(run_contender(one, loads, rules), makespan) for one in contenders}
     name = min(found, key=lambda key: float(found[key].mean()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.workloads.graphs import GraphSet, Load, batch, draw_load, stream
+from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, batch, draw_load, stream
 
 MEASURED_SEED: Final = 30_000
 #: what `unseen` leaves out
@@ -27,9 +27,9 @@ class Measured:
     seeds: int
     rules: Rules
     #: (set of graphs, seed) -> load
-    load: Callable[[GraphSet, int], Load] = field(repr=False)
+    load: Callable[[GraphSet, int], GraphLoad] = field(repr=False)
 
-    def loads(self, graphs: GraphSet, many: int | None = None, further: int = 0) -> list[Load]:
+    def loads(self, graphs: GraphSet, many: int | None = None, further: int = 0) -> list[GraphLoad]:
         """Return the first loads, all unless said otherwise. `further`: 1 and more for others of the same kind."""
         seeds = self.seeds if many is None else min(many, self.seeds)
         first = MEASURED_SEED + 1_000 * further

@@ -11,14 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import Choice, Graph, Scene, StageJob, StagePolicy, graph_of
+from yaqd.policies.clotho.facts import StageChoice, Graph, Scene, StageJob, StagePolicy, graph_of
 from yaqd.sim.stages.draws import point_of, uniform
 from yaqd.sim.stages.rules import DECIMA, Finished, Rules
-from yaqd.sim.workloads.graphs import FIRST, FRESH, REST, Load
+from yaqd.sim.workloads.graphs import FIRST, FRESH, REST, GraphLoad
 
 
 @dataclass(slots=True)
-class _Stage:
+class _RunStage:
     #: over all jobs; and in the set of graphs
     number: int
     source: int
@@ -33,10 +33,10 @@ class _Stage:
 
 
 @dataclass(slots=True)
-class _Job:
+class _RunJob:
     number: int
     graph: Graph
-    stages: list[_Stage]
+    stages: list[_RunStage]
     whole_s: float
     stages_left: int
     here: int = 0
@@ -73,18 +73,18 @@ class _Log:
     many: int = 0
 
 
-def run_load(load: Load, policy: StagePolicy, rules: Rules = DECIMA, trace: int = 0) -> Finished:
+def run_load(load: GraphLoad, policy: StagePolicy, rules: Rules = DECIMA, trace: int = 0) -> Finished:
     """Run a load under a policy. Raises ValueError where the policy leaves jobs without containers for ever."""
     return _World(load, policy, rules, trace).to_the_end()
 
 
 class _World:
-    def __init__(self, load: Load, policy: StagePolicy, rules: Rules, trace: int) -> None:
+    def __init__(self, load: GraphLoad, policy: StagePolicy, rules: Rules, trace: int) -> None:
         self._load, self._policy, self._rules, self._trace = load, policy, rules, trace
         self._jobs = list(_jobs(load))
         self._owner = [job for job in self._jobs for _ in job.stages]
         self._stage = [stage for job in self._jobs for stage in job.stages]
-        self._active: list[_Job] = []
+        self._active: list[_RunJob] = []
         self._free = rules.slots
         #: (when, serial, stage over all jobs, whether a container arrives)
         self._events: list[tuple[float, int, int, bool]] = []
@@ -121,11 +121,11 @@ class _World:
 
     # ------------------------------------------------------------------------------------------ events
 
-    def _push(self, when_s: float, stage: _Stage, is_arrival: bool) -> None:
+    def _push(self, when_s: float, stage: _RunStage, is_arrival: bool) -> None:
         heappush(self._events, (when_s, self._serial, stage.number, is_arrival))
         self._serial += 1
 
-    def _start(self, job: _Job, stage: _Stage, kind: int) -> None:
+    def _start(self, job: _RunJob, stage: _RunStage, kind: int) -> None:
         graphs, seed = self._load.graphs, self._load.seed
         point = point_of(job.here, uniform(seed, stage.number, stage.started, 0))
         place = (stage.source, point, kind)
@@ -139,7 +139,7 @@ class _World:
         self._tasks += 1
         job.facts = None
 
-    def _end_task(self, job: _Job, stage: _Stage) -> bool:
+    def _end_task(self, job: _RunJob, stage: _RunStage) -> bool:
         stage.ended += 1
         job.facts = None
         asks = stage.started == stage.tasks
@@ -152,7 +152,7 @@ class _World:
             asks = True
         return asks
 
-    def _end_stage(self, job: _Job, stage: _Stage) -> None:
+    def _end_stage(self, job: _RunJob, stage: _RunStage) -> None:
         opens = False
         for number in stage.children:
             child = job.stages[number]
@@ -171,7 +171,7 @@ class _World:
             for one in job.stages:
                 one.held = 0
 
-    def _arrive(self, job: _Job, stage: _Stage) -> bool:
+    def _arrive(self, job: _RunJob, stage: _RunStage) -> bool:
         stage.coming -= 1
         job.on_way -= 1
         if not job.stages_left:
@@ -205,7 +205,7 @@ class _World:
                     break
                 self._give(place, choice)
 
-    def _give(self, place: int, choice: Choice) -> None:
+    def _give(self, place: int, choice: StageChoice) -> None:
         job = self._active[choice.job]
         stage, many = job.stages[choice.stage], choice.containers
         self._log.many += 1
@@ -228,7 +228,7 @@ class _World:
         for _ in range(many):
             self._push(self._now + self._rules.move_s, stage, True)
 
-    def _give_own(self, job: _Job, stage: _Stage, many: int) -> None:
+    def _give_own(self, job: _RunJob, stage: _RunStage, many: int) -> None:
         job.idle -= many
         if stage.waits:
             job.held += many
@@ -242,7 +242,7 @@ class _World:
             self._start(job, stage, kind)
 
 
-def _jobs(load: Load) -> Iterator[_Job]:
+def _jobs(load: GraphLoad) -> Iterator[_RunJob]:
     """Lay out the jobs of a load. Raises ValueError where stages wait for each other in a circle."""
     graphs, begin = load.graphs, 0
     known: dict[int, Graph] = {}
@@ -253,7 +253,7 @@ def _jobs(load: Load) -> Iterator[_Job]:
         if graph not in known:
             known[graph] = graph_of(len(children), ((a, b) for a, found in enumerate(children) for b in found))
         stages = [
-            _Stage(
+            _RunStage(
                 begin + at,
                 source,
                 int(graphs.tasks[source]),
@@ -265,5 +265,5 @@ def _jobs(load: Load) -> Iterator[_Job]:
         ]
         tasks = np.array([one.tasks for one in stages])
         whole_s = np.add.reduceat(tasks * np.array([one.est_s for one in stages]), [0])
-        yield _Job(number, known[graph], stages, float(whole_s[0]), len(stages))
+        yield _RunJob(number, known[graph], stages, float(whole_s[0]), len(stages))
         begin += len(stages)

@@ -87,7 +87,7 @@ def graph_set(arrays: Mapping[str, Any]) -> GraphSet:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class GraphLoad:
     """A sequence of arrivals. Durations follow from the seed: whoever schedules sees the same ones."""
 
     graphs: GraphSet = field(repr=False)
@@ -104,7 +104,7 @@ class Load:
 
 def draw_load(
     graphs: GraphSet, seed: int, jobs: int, gap_s: float = 0.0, sigma: float = 0.0, among: Ints | None = None
-) -> Load:
+) -> GraphLoad:
     """Return a load, the same for the same seed: the first job at 0, the others after exponential gaps.
 
     `gap_s`: mean gap; 0: all come at 0. `sigma`: of the lognormal error of estimates. `among`: graphs to draw from.
@@ -116,15 +116,15 @@ def draw_load(
     gaps[0] = 0.0
     stages = int((graphs.first[graph + 1] - graphs.first[graph]).sum())
     error = np.exp(sigma * rng.normal(size=stages)) if sigma else np.ones(stages)
-    return Load(graphs, graph.astype(np.int64), np.cumsum(gaps), error, seed)
+    return GraphLoad(graphs, graph.astype(np.int64), np.cumsum(gaps), error, seed)
 
 
-def stream(graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, gap_s: float = 19.4) -> Load:
+def stream(graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, gap_s: float = 19.4) -> GraphLoad:
     """Return 201 jobs that come one after another."""
     return draw_load(graphs, seed, 201, gap_s, sigma, among)
 
 
-def batch(graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, jobs: int = 20) -> Load:
+def batch(graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, jobs: int = 20) -> GraphLoad:
     """Return jobs that all come at 0."""
     return draw_load(graphs, seed, jobs, 0.0, sigma, among)
 

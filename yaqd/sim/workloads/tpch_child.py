@@ -36,7 +36,7 @@ class Refused(ValueError):
     """A file that is not what it should be."""
 
 
-class _Reader(pickle.Unpickler):
+class _NumpyReader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of numpy. Raises Refused for any other."""
         if (module, name) not in _KNOWN:
@@ -56,7 +56,7 @@ def load_npy(path: Path) -> Any:
         if not dtype.hasobject:
             data.seek(0)
             return np.lib.format.read_array(data, allow_pickle=False)
-        found = _Reader(data, encoding="latin1").load()
+        found = _NumpyReader(data, encoding="latin1").load()
     except Refused:
         raise
     except Exception as error:

@@ -21,7 +21,7 @@ from yaqd.sim.stages.compiled.state import (
 )
 from yaqd.sim.stages.compiled.world import arrive, come, end_task, give, pop
 from yaqd.sim.stages.rules import DECIMA, Finished, Rules
-from yaqd.sim.workloads.graphs import Load
+from yaqd.sim.workloads.graphs import GraphLoad
 
 
 @jit
@@ -151,7 +151,7 @@ def finished(plan: Plan, live: Live) -> Finished:
 
 
 def heuristic_run(
-    load: Load, kind: int, knobs: Knobs = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0), rules: Rules = DECIMA, trace: int = 0
+    load: GraphLoad, kind: int, knobs: Knobs = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0), rules: Rules = DECIMA, trace: int = 0
 ) -> Finished:
     """Run a load under a heuristic by number."""
     plan = plan_of(load, rules)
@@ -160,7 +160,7 @@ def heuristic_run(
     return finished(plan, live)
 
 
-def learned_run(load: Load, weights: Floats, rules: Rules = DECIMA, trace: int = 0) -> Finished:
+def learned_run(load: GraphLoad, weights: Floats, rules: Rules = DECIMA, trace: int = 0) -> Finished:
     """Run a load under the network with these weights, as one flat array."""
     plan = plan_of(load, rules)
     live = live_of(plan, load, trace)

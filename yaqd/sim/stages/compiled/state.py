@@ -9,7 +9,7 @@ import numpy as np
 
 from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.workloads.graphs import Load
+from yaqd.sim.workloads.graphs import GraphLoad
 
 #: of `Live.counts`
 ACTIVE, FREE, HEAP, SERIAL, DECISIONS, STARTED, LEFT, TRACED = range(8)
@@ -81,7 +81,7 @@ def leaves_first(waits: Ints, child_at: Ints, child: Ints) -> list[int]:
     return order[::-1]
 
 
-def plan_of(load: Load, rules: Rules = DECIMA) -> Plan:
+def plan_of(load: GraphLoad, rules: Rules = DECIMA) -> Plan:
     """Lay a load out. Raises ValueError where stages wait for each other in a circle."""
     graphs = load.graphs
     orders = {}
@@ -118,7 +118,7 @@ def plan_of(load: Load, rules: Rules = DECIMA) -> Plan:
     )
 
 
-def live_of(plan: Plan, load: Load, trace: int = 0) -> Live:
+def live_of(plan: Plan, load: GraphLoad, trace: int = 0) -> Live:
     """Return the state before the first arrival. `trace`: decisions to keep."""
     stages = np.zeros(len(plan.stages), dtype=_STAGE)
     stages["waits"] = load.graphs.waits[plan.stages["source"]]

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from yaqd.policies.clotho.shapes import SIZE
-from yaqd.sim.stages.training.evolution import Search, Terms
+from yaqd.sim.stages.training.evolution import Evolution, SearchTerms
 
 _ARRAYS: Final = ("weights", "first", "second", "best")
 _BYTES_MAX: Final = 1 << 22
@@ -21,7 +21,7 @@ class CheckpointError(ValueError):
     """A file that is no checkpoint, or one of another run."""
 
 
-def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, told: Mapping[str, Any]) -> None:
+def write_checkpoint(path: Path, terms: SearchTerms, search: Evolution, best: Any, told: Mapping[str, Any]) -> None:
     """Replace the checkpoint. What was there stays whole until the new one is. `told`: curve and what it began with."""
     text = json.dumps({"terms": asdict(terms), "generation": search.generation, "told": dict(told)})
     data = io.BytesIO()
@@ -34,7 +34,7 @@ def write_checkpoint(path: Path, terms: Terms, search: Search, best: Any, told: 
     beside.replace(path)
 
 
-def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, dict[str, Any]]:
+def read_checkpoint(path: Path, terms: SearchTerms) -> tuple[Evolution, Any, dict[str, Any]]:
     """Return the search, the best weights so far, and what was told. Raises CheckpointError."""
     try:
         if path.stat().st_size > _BYTES_MAX:
@@ -54,4 +54,4 @@ def read_checkpoint(path: Path, terms: Terms) -> tuple[Search, Any, dict[str, An
     if made != asdict(terms):
         odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
         raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
-    return Search(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told
+    return Evolution(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told

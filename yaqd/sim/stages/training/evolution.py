@@ -24,7 +24,7 @@ _SECOND: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SearchTerms:
     """How a run searches; what it is resumed with has to be the same."""
 
     seed: int = 1
@@ -42,7 +42,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
+class Evolution:
     """Where a run stands."""
 
     generation: int
@@ -52,12 +52,12 @@ class Search:
     second: Floats = field(repr=False)
 
 
-def begin_search(weights: Floats) -> Search:
+def begin_search(weights: Floats) -> Evolution:
     """Return a search that begins at some weights."""
-    return Search(0, weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
+    return Evolution(0, weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
 
 
-def sequences(graphs: GraphSet, among: Ints, terms: Terms, generation: int) -> list[Setting]:
+def sequences(graphs: GraphSet, among: Ints, terms: SearchTerms, generation: int) -> list[Setting]:
     """Return what a generation is tried on: all its members on the same."""
     seed = TRAINING_SEEDS + (terms.seed * 100_000 + generation) * 16
     found = [varied(graphs, seed + at, among, terms.slots) for at in range(terms.anything)]
@@ -83,13 +83,13 @@ def losses(settings: list[Setting], members: list[Floats], makespan: bool = Fals
 
 
 def advance(
-    search: Search,
+    search: Evolution,
     graphs: GraphSet,
     among: Ints,
-    terms: Terms,
+    terms: SearchTerms,
     tried: Callable[[list[Setting], list[Floats], bool], Floats] = losses,
-) -> tuple[Search, float]:
-    """Search one generation further; return also the mean loss of its members."""
+) -> tuple[Evolution, float]:
+    """Evolution one generation further; return also the mean loss of its members."""
     rng = np.random.default_rng((terms.seed, search.generation, _MOVE_SEED))
     scale = scales()[search.generation >= terms.linear]
     moves = rng.normal(size=(terms.pairs, len(scale)))

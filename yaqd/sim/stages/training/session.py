@@ -15,7 +15,7 @@ from yaqd.policies.clotho.weights import pack
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import read_checkpoint, write_checkpoint
-from yaqd.sim.stages.training.evolution import Search, Terms, advance, begin_search, losses
+from yaqd.sim.stages.training.evolution import Evolution, SearchTerms, advance, begin_search, losses
 from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, nominal
 from yaqd.sim.workloads.graphs import GraphSet
 
@@ -46,13 +46,13 @@ class Session:
 
     graphs: GraphSet = field(repr=False)
     among: Ints = field(repr=False)
-    terms: Terms
+    terms: SearchTerms
     checkpoint: Path
     clock: Callable[[], float]
     told: Callable[[str], None] = lambda line: None
     imitates: bool = True
     cores: int = 1
-    search: Search = field(init=False, repr=False)
+    search: Evolution = field(init=False, repr=False)
     best: Floats = field(init=False, repr=False)
     curve: list[dict[str, float]] = field(init=False, repr=False)
     #: what the weights that it began with tell of themselves
@@ -71,7 +71,7 @@ class Session:
         self.curve, self.start = told["curve"], told["start"]
 
     def run(self, seconds: float, generations: int | None = None) -> None:
-        """Search until the time is over, or so many generations are."""
+        """Evolution until the time is over, or so many generations are."""
         began = saved = self.clock()
         spent_s = self.curve[-1]["seconds"] if self.curve else 0.0
         with self._workers():

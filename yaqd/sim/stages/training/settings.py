@@ -9,7 +9,7 @@ from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.compiled.heuristics import FAIR, Knobs
 from yaqd.sim.stages.compiled.run import heuristic_run
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.workloads.graphs import GraphSet, Load, draw_load
+from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, draw_load
 
 #: seeds below are never used for training: they are measured on
 TRAINING_SEEDS: Final = 1_000_000
@@ -24,13 +24,13 @@ _REFERENCE: Final[Knobs] = (0.0, 0.0, float("inf"), 1.0, 1.0, 1.0)
 class Setting:
     """A load, the rules it runs by, and what a plain heuristic makes of it, s."""
 
-    load: Load
+    load: GraphLoad
     rules: Rules
     mean_s: float
     makespan_s: float
 
 
-def _with_reference(load: Load, rules: Rules) -> Setting:
+def _with_reference(load: GraphLoad, rules: Rules) -> Setting:
     found = heuristic_run(load, FAIR, _REFERENCE, rules)
     return Setting(load, rules, found.mean_s, found.makespan_s)
 
