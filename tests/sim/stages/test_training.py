@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("numba")
 
 from yaqd.policies.clotho.weights import unpack
-from yaqd.sim.stages.training import session as sessions
+from yaqd.sim.stages.training import trainer as trainers
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import CheckpointError, read_checkpoint
 from yaqd.sim.stages.training.evolution import SearchTerms
-from yaqd.sim.stages.training.session import Session
+from yaqd.sim.stages.training.trainer import Trainer
 from yaqd.sim.stages.training.settings import nominal
 from yaqd.sim.workloads.graphs import draw_graphs
 
@@ -22,26 +22,26 @@ _GRAPHS = draw_graphs(3, 6)
 _TERMS = SearchTerms(seed=4, pairs=2, linear=1, stream_jobs=4, batches=1, anything=0)
 
 
-def _session(path: Path, terms: SearchTerms = _TERMS) -> Session:
+def _trainer(path: Path, terms: SearchTerms = _TERMS) -> Trainer:
     ticks = count()
-    return Session(_GRAPHS, np.arange(len(_GRAPHS)), terms, path, lambda: float(next(ticks)))
+    return Trainer(_GRAPHS, np.arange(len(_GRAPHS)), terms, path, lambda: float(next(ticks)))
 
 
 @pytest.fixture(autouse=True)
 def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [nominal(_GRAPHS, 700_000 + at, 4, at > 0, np.arange(len(_GRAPHS))) for at in range(2)]
-    monkeypatch.setattr(sessions, "held_out", lambda graphs, among: few)
-    monkeypatch.setattr(sessions, "_BATCHES", 1)
+    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: few)
+    monkeypatch.setattr(trainers, "_BATCHES", 1)
 
 
 def test_a_resumed_run_comes_to_the_same_bits(tmp_path: Path) -> None:
-    whole = _session(tmp_path / "whole")
+    whole = _trainer(tmp_path / "whole")
     whole.begin()
     whole.run(1e9, 4)
-    halves = _session(tmp_path / "halves")
+    halves = _trainer(tmp_path / "halves")
     halves.begin()
     halves.run(1e9, 2)
-    again = _session(tmp_path / "halves")
+    again = _trainer(tmp_path / "halves")
     again.resume()
     again.run(1e9, 4)
     assert again.search.weights.tobytes() == whole.search.weights.tobytes()
@@ -52,7 +52,7 @@ def test_a_resumed_run_comes_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_more_processes_search_the_same(tmp_path: Path) -> None:
-    alone, pair = _session(tmp_path / "a"), _session(tmp_path / "b")
+    alone, pair = _trainer(tmp_path / "a"), _trainer(tmp_path / "b")
     pair.cores = 2
     for one in (alone, pair):
         one.begin()
@@ -62,7 +62,7 @@ def test_more_processes_search_the_same(tmp_path: Path) -> None:
 
 def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    one = _session(path)
+    one = _trainer(path)
     one.begin()
     one.save()
     with pytest.raises(CheckpointError, match="other options: pairs"):

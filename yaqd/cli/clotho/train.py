@@ -77,7 +77,7 @@ def train(
 
     from yaqd.sim.stages.training.checkpoint import CheckpointError
     from yaqd.sim.stages.training.evolution import SearchTerms
-    from yaqd.sim.stages.training.session import Session
+    from yaqd.sim.stages.training.trainer import Trainer
 
     graphs = graphs_of(graphs_name)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
@@ -87,7 +87,7 @@ def train(
     if makespan:
         terms = replace(terms, stream_jobs=0)
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
-    session = Session(
+    trainer = Trainer(
         graphs,
         among,
         terms,
@@ -99,17 +99,17 @@ def train(
     )
     try:
         if resume:
-            session.resume()
+            trainer.resume()
         else:
-            session.begin(*_start(start))
+            trainer.begin(*_start(start))
     except CheckpointError as error:
         raise CommandError(str(error)) from None
-    session.run(minutes * 60.0, generations)
-    data = session.weights(shlex.join(["yaq", *sys.argv[1:]]))
+    trainer.run(minutes * 60.0, generations)
+    data = trainer.weights(shlex.join(["yaq", *sys.argv[1:]]))
     output.write_bytes(data)
-    last = session.curve[-1]
+    last = trainer.curve[-1]
     if as_json:
-        print_json({"output": str(output), "bytes": len(data), "curve": session.curve})
+        print_json({"output": str(output), "bytes": len(data), "curve": trainer.curve})
     else:
         click.echo(f"{output}: {len(data)} bytes after {last['generation']:.0f} generations")
 

@@ -41,7 +41,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Session:
+class Trainer:
     """A run; `clock` tells seconds, `told` hears a line for whoever waits."""
 
     graphs: GraphSet = field(repr=False)
