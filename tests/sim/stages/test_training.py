@@ -13,8 +13,8 @@ from yaqd.sim.stages.training import trainer as trainers
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import CheckpointError, read_checkpoint
 from yaqd.sim.stages.training.evolution import SearchTerms
-from yaqd.sim.stages.training.trainer import Trainer
 from yaqd.sim.stages.training.settings import nominal
+from yaqd.sim.stages.training.trainer import Trainer
 from yaqd.sim.workloads.graphs import draw_graphs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

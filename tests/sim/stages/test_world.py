@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yaqd.policies.clotho.facts import StageChoice, Scene
+from yaqd.policies.clotho.facts import Scene, StageChoice
 from yaqd.policies.clotho.heuristics import Capped, Fair
 from yaqd.sim.stages.draws import point_of, uniform
 from yaqd.sim.stages.rules import Rules

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import Final
 
-from yaqd.policies.clotho.facts import StageChoice, Scene
+from yaqd.policies.clotho.facts import Scene, StageChoice
 from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, EST, OPEN, Known, KnownJobs
 
 _OPEN_FIRST: Final = 1e9

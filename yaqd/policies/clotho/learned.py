@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import StageChoice, Scene, StagePolicy
+from yaqd.policies.clotho.facts import Scene, StageChoice, StagePolicy
 from yaqd.policies.clotho.heuristics import WeightedFair
 from yaqd.policies.clotho.network import TIE, Network, Scores, allowed
 from yaqd.policies.clotho.weights import WeightsError, unpack

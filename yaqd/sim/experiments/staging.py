@@ -15,7 +15,7 @@ from yaqd.sim.stages.settings import SETTINGS
 from yaqd.sim.stages.shipped import Objective, shipped_weights
 from yaqd.sim.stages.world import run_load
 from yaqd.sim.workloads.drawn import WorkloadError
-from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, draw_graphs
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_graphs
 from yaqd.sim.workloads.tpch import find_tpch, tpch
 
 STAGING_NAMES: Final = {

@@ -87,7 +87,9 @@ class Best:
     table: Mapping[str, float] = field(repr=False)
 
 
-def best_of(contenders: tuple[CompiledHeuristic, ...], loads: list[GraphLoad], rules: Rules, makespan: bool = False) -> Best:
+def best_of(
+    contenders: tuple[CompiledHeuristic, ...], loads: list[GraphLoad], rules: Rules, makespan: bool = False
+) -> Best:
     """Return the best of some heuristics on the same arrivals, chosen in hindsight."""
     found = {one.name: means(run_contender(one, loads, rules), makespan) for one in contenders}
     name = min(found, key=lambda key: float(found[key].mean()))

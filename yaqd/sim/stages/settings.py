@@ -11,7 +11,7 @@ import numpy as np
 
 from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, batch, draw_load, stream
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, batch, draw_load, stream
 
 MEASURED_SEED: Final = 30_000
 #: what `unseen` leaves out

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from yaqd.policies.clotho.facts import StageChoice, Graph, Scene, StageJob, StagePolicy, graph_of
+from yaqd.policies.clotho.facts import Graph, Scene, StageChoice, StageJob, StagePolicy, graph_of
 from yaqd.sim.stages.draws import point_of, uniform
 from yaqd.sim.stages.rules import DECIMA, Finished, Rules
 from yaqd.sim.workloads.graphs import FIRST, FRESH, REST, GraphLoad

@@ -119,7 +119,9 @@ def draw_load(
     return GraphLoad(graphs, graph.astype(np.int64), np.cumsum(gaps), error, seed)
 
 
-def stream(graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, gap_s: float = 19.4) -> GraphLoad:
+def stream(
+    graphs: GraphSet, seed: int, sigma: float = 0.0, among: Ints | None = None, gap_s: float = 19.4
+) -> GraphLoad:
     """Return 201 jobs that come one after another."""
     return draw_load(graphs, seed, 201, gap_s, sigma, among)
 

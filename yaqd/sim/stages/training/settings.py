@@ -9,7 +9,7 @@ from yaqd.policies.curves.samples import Ints
 from yaqd.sim.stages.compiled.heuristics import FAIR, Knobs
 from yaqd.sim.stages.compiled.run import heuristic_run
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.workloads.graphs import GraphSet, GraphLoad, draw_load
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_load
 
 #: seeds below are never used for training: they are measured on
 TRAINING_SEEDS: Final = 1_000_000
