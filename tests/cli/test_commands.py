@@ -227,7 +227,7 @@ def completed(line: str, **more: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "offers"),
     [
-        ("yaq cl", {"cluster"}),
+        ("yaq clu", {"cluster"}),
         ("yaq sim run yaq-ord", {"yaq-ordering"}),
         ("yaq sim run al", {"all"}),
         ("yaq conf show yaq.riffle.ena", {"yaq.riffle.enabled"}),
