@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.sim.small_taskset import write_taskset
+from tests.sim.stages.tpch_files import STAGE, write_graph
 from yaqd.sim.experiments import EXPERIMENTS, Case, Experiment, Measure, Plot, Row, Run, quick, run_experiment
 from yaqd.sim.experiments.measures import NAMES
 from yaqd.sim.experiments.outcome import outcomes
@@ -170,6 +171,7 @@ def test_every_experiment_runs_in_small_with_its_figures(
 ) -> None:
     write_taskset(tmp_path / "small.json", rows=60, epochs=51)
     monkeypatch.setenv("YAQD_TASKSET", str(tmp_path))
+    monkeypatch.setenv("YAQD_TPCH", str(write_graph(tmp_path / "graphs", {0: STAGE, 1: STAGE})))
     experiment = quick(quick(EXPERIMENTS[name]))
     runs = run_experiment(experiment, (1,))
     assert {run.label for run in runs} == {case.label for case in experiment.cases}

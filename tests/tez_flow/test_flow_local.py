@@ -59,7 +59,7 @@ def test_a_flow_gives_what_it_means(tmp_path: Path, script: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(_RANDOM, max_examples=25)
+@settings(_RANDOM, max_examples=12)
 @given(script=scripts())
 def test_many_flows_give_what_they_mean(tmp_path: Path, script: str) -> None:
     ran(tmp_path / "flow", script, small_splits())

@@ -9,27 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sim.stages.tpch_files import STAGE, write_graph
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.graphs import FIRST, FRESH, REST
 from yaqd.sim.workloads.tpch import find_tpch, tpch
 
-_STAGE = {
-    "fresh_durations": {5: [300.0], 10: []},
-    "first_wave": {5: [300.0, 200.0], 10: [150.0]},
-    "rest_wave": {5: [100.0], 10: [90.0, 80.0]},
-}
-
-
-def _write(folder: Path, found: Any, edges: Any = ((0, 1), (0, 0))) -> Path:
-    place = folder / "2g"
-    place.mkdir(parents=True)
-    np.save(place / "adj_mat_1.npy", np.array(edges, dtype=np.float64))
-    np.save(place / "task_duration_1.npy", np.array(found, dtype=object), allow_pickle=True)
-    return folder
-
 
 def test_durations_are_cleaned_as_the_public_simulator_does(tmp_path: Path) -> None:
-    graphs = tpch(_write(tmp_path, {0: _STAGE, 1: _STAGE}))
+    graphs = tpch(write_graph(tmp_path, {0: STAGE, 1: STAGE}))
     assert (len(graphs), graphs.tasks.tolist(), graphs.waits.tolist()) == (1, [3, 3], [0, 1])
 
     def durations(point: int, kind: int) -> list[float]:
@@ -56,7 +43,7 @@ class _Evil:
 @pytest.mark.parametrize("is_inside", [True, False])
 def test_a_pickle_that_names_anything_else_is_refused_and_not_run(tmp_path: Path, is_inside: bool) -> None:
     mark = tmp_path / "ran"
-    folder = _write(tmp_path / "data", {0: _Evil(mark) if is_inside else _STAGE})
+    folder = write_graph(tmp_path / "data", {0: _Evil(mark) if is_inside else STAGE})
     if not is_inside:
         path = folder / "2g" / "task_duration_1.npy"
         head = io.BytesIO()
@@ -74,20 +61,20 @@ _EMPTY: dict[str, Any] = {"fresh_durations": {}, "first_wave": {}, "rest_wave": 
     ("found", "said"),
     [
         ({0: _EMPTY, 1: _EMPTY}, "no wave"),
-        ({0: _STAGE | {"rest_wave": {5: [float("nan")]}}, 1: _STAGE}, "no number"),
-        ({0: _STAGE | {"first_wave": {5: [-1.0]}}, 1: _STAGE}, "negative"),
-        ({0: {}, 1: _STAGE}, "fresh_durations"),
-        ({0: _STAGE}, "edges name stages"),
+        ({0: STAGE | {"rest_wave": {5: [float("nan")]}}, 1: STAGE}, "no number"),
+        ({0: STAGE | {"first_wave": {5: [-1.0]}}, 1: STAGE}, "negative"),
+        ({0: {}, 1: STAGE}, "fresh_durations"),
+        ({0: STAGE}, "edges name stages"),
         ([1, 2], "task_duration_1.npy"),
     ],
 )
 def test_what_is_no_graph_is_refused_with_the_file(tmp_path: Path, found: Any, said: str) -> None:
     with pytest.raises(WorkloadError, match=said):
-        tpch(_write(tmp_path, found))
+        tpch(write_graph(tmp_path, found))
 
 
 def test_a_truncated_file_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
-    folder = _write(tmp_path / "data", {0: _STAGE, 1: _STAGE})
+    folder = write_graph(tmp_path / "data", {0: STAGE, 1: STAGE})
     path = folder / "2g" / "task_duration_1.npy"
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(WorkloadError, match="no array can be read"):
@@ -102,7 +89,7 @@ def test_a_circle_is_refused_where_jobs_are_laid_out(tmp_path: Path) -> None:
     from yaqd.sim.stages.world import run_load
     from yaqd.sim.workloads.graphs import batch
 
-    graphs = tpch(_write(tmp_path, {0: _STAGE, 1: _STAGE}, ((0, 1), (1, 0))))
+    graphs = tpch(write_graph(tmp_path, {0: STAGE, 1: STAGE}, ((0, 1), (1, 0))))
     with pytest.raises(ValueError, match="circle"):
         run_load(batch(graphs, 1, jobs=1), Fair())
 

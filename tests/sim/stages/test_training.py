@@ -34,6 +34,7 @@ def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainers, "_BATCHES", 1)
 
 
+@pytest.mark.full
 def test_a_resumed_run_comes_to_the_same_bits(tmp_path: Path) -> None:
     whole = _trainer(tmp_path / "whole")
     whole.begin()
