@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from tests.tez_flow.flow_reference import evaluated, lines_below
 from tests.tez_flow.flow_scripts import STEPS, scripts
@@ -16,6 +17,8 @@ from yaqd.config import Configuration
 from yaqd.mapreduce import JobError
 
 INPUTS = {"one": ["a bb a", "ccc bb", "", "dddd a a"], "two": ["bb x", "a yy", "q a bb"]}
+#: whichever input is read first has more splits than the other, or fewer
+BOTH_WAYS = [{"one": ["a bb a"] * 6, "two": ["bb x"]}, {"one": ["a"], "two": ["a yy", "q a bb"] * 4}, INPUTS]
 
 
 def ran(folder: Path, script: str, conf: Configuration, inputs: dict[str, list[str]] = INPUTS) -> dict[str, list[str]]:
@@ -52,17 +55,17 @@ _RANDOM = settings(
 
 @pytest.mark.slow
 @settings(_RANDOM, max_examples=4)
-@given(script=scripts())
-def test_a_flow_gives_what_it_means(tmp_path: Path, script: str) -> None:
-    ran(tmp_path / "flow", script, small_splits())
+@given(script=scripts(), inputs=st.sampled_from(BOTH_WAYS))
+def test_a_flow_gives_what_it_means(tmp_path: Path, script: str, inputs: dict[str, list[str]]) -> None:
+    ran(tmp_path / "flow", script, small_splits(), inputs)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @settings(_RANDOM, max_examples=12)
-@given(script=scripts())
-def test_many_flows_give_what_they_mean(tmp_path: Path, script: str) -> None:
-    ran(tmp_path / "flow", script, small_splits())
+@given(script=scripts(), inputs=st.sampled_from(BOTH_WAYS))
+def test_many_flows_give_what_they_mean(tmp_path: Path, script: str, inputs: dict[str, list[str]]) -> None:
+    ran(tmp_path / "flow", script, small_splits(), inputs)
 
 
 def small_splits() -> Configuration:
@@ -131,3 +134,47 @@ def test_what_sets_nothing_is_told(tmp_path: Path) -> None:
     notes = plan_script(conf, str(path), paths).notes
     assert any("-D kep: no step has such an option, so it sets nothing; did you mean keep?" in note for note in notes)
     assert any("mapreduce.job.reduces sets nothing in flows" in note for note in notes)
+
+
+def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(
+        STEPS
+        + "class Buffer(Job):\n"
+        + "    def setup(self):\n"
+        + "        self.buffer = []\n"
+        + "    def map(self, key, value):\n"
+        + "        self.buffer.append(value)\n"
+        + "        yield key, self.buffer\n"
+        + 'grown = flow.read("one").then(Buffer)\n'
+        + 'grown.write("first")\n'
+        + 'grown.then(Gather).write("second")\n'
+    )
+    (tmp_path / "one").write_text("a\nb\nc\n")
+    conf = Configuration.load(None, environ={})
+    with LocalTasks(lambda before: work_of_flow(str(path), {}, before), conf) as tasks:
+        paths = {name: str(tmp_path / name) for name in ("one", "first", "second")}
+        run_flow_here(plan_script(conf, str(path), paths), conf, tasks)
+    assert lines_below(tmp_path / "first") == ['0\t["a"]', '2\t["a","b"]', '4\t["a","b","c"]']
+    assert lines_below(tmp_path / "second") == ["0\t[\"['a']\"]", "2\t[\"['a', 'b']\"]", "4\t[\"['a', 'b', 'c']\"]"]
+
+
+@pytest.mark.parametrize("order", ["one, two", "two, one", "one, one", "two, two, one"])
+def test_united_streams_before_a_step_that_is_apart_are_all_there(tmp_path: Path, order: str) -> None:
+    script = STEPS + (
+        'one, two = flow.read("one").then(Words), flow.read("two").then(Words)\n'
+        f'flow.union({order}).then(Flip, apart=True).write("out")\n'
+        'flow.union(one, two).write("all")\n'
+    )
+    ran(tmp_path / "flow", script, small_splits(), {"one": ["a b"] * 12, "two": ["c"]})
+    ran(tmp_path / "flow", script, small_splits(), {"one": ["c"], "two": ["a b"] * 12})
+
+
+def test_an_input_without_records_gives_outputs_without_records(tmp_path: Path) -> None:
+    script = STEPS + (
+        'one, two = flow.read("one").then(Words), flow.read("two").then(Words)\n'
+        'flow.join(one, two).then(Match, reduces=2).write("matched")\n'
+        'one.then(Flip, apart=True).write("flipped")\n'
+        'two.then(Known, sides={"a": one, "b": two}).write("known")\n'
+    )
+    ran(tmp_path / "flow", script, small_splits(), {"one": [], "two": ["a b"]})

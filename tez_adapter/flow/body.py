@@ -48,11 +48,11 @@ class Fork:
         if len(self.sinks) == 1:
             self.sinks[0].take(pairs)
             return
-        while batch := list(islice(pairs, _BATCH_PAIRS)):
+        # each pair counts as it is when it is yielded: the step may change and yield the same object again
+        while batch := list(map(_own, islice(pairs, _BATCH_PAIRS))):
             for sink in self.sinks[:-1]:
-                sink.take(iter([_own(pair) for pair in batch]))
-            if self.sinks:
-                self.sinks[-1].take(iter(batch))
+                sink.take(map(_own, batch))
+            self.sinks[-1].take(iter(batch))
 
     def end(self) -> None:
         for sink in self.sinks:
@@ -64,7 +64,11 @@ class Fork:
 
 
 def _own(pair: Pair) -> Pair:
-    key, value = pair
+    try:
+        key, value = pair
+    except (TypeError, ValueError) as error:
+        refuse_no_pairs("a step", error, __file__)
+        raise
     if type(key) not in _FIXED:
         key = decode_key(encode_key(key))
     if type(value) not in _FIXED:

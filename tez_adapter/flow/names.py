@@ -49,16 +49,20 @@ class Wanted:
 
 def wanted_by(plan: FlowPlan, stage: Stage, task: int) -> Wanted:
     """Return what a task of a stage reads, its sides left out."""
-    edges = [edge for edge in stage.edges if edge.kind is not EdgeKind.BROADCAST]
-    is_shuffled = any(edge.kind is EdgeKind.SHUFFLE for edge in edges)
-    return Wanted(tuple(_source(plan, edge, task) for edge in edges), task if is_shuffled else 0)
+    before = 0
+    for edge in stage.edges:
+        if edge.kind is EdgeKind.ONE_TO_ONE:
+            tasks = plan.stages[edge.source].tasks
+            if task < before + tasks:
+                return Wanted((Source(edge.source, edge.channel, task - before, 1),), 0)
+            before += tasks
+    edges = [edge for edge in stage.edges if edge.kind is EdgeKind.SHUFFLE]
+    return Wanted(tuple(_whole(plan, edge) for edge in edges), task)
 
 
 def side_of(plan: FlowPlan, edge: StageEdge) -> Wanted:
-    return Wanted((_source(plan, edge, 0),), 0)
+    return Wanted((_whole(plan, edge),), 0)
 
 
-def _source(plan: FlowPlan, edge: StageEdge, task: int) -> Source:
-    if edge.kind is EdgeKind.ONE_TO_ONE:
-        return Source(edge.source, edge.channel, task, 1)
+def _whole(plan: FlowPlan, edge: StageEdge) -> Source:
     return Source(edge.source, edge.channel, 0, plan.stages[edge.source].tasks)

@@ -21,7 +21,7 @@ _DEPTH_MAX: Final = 100
 class EdgeKind(StrEnum):
     #: a task reads its part of what every task of the source leaves
     SHUFFLE = "shuffle"
-    #: a task reads all that the task of the same number leaves
+    #: a task reads all that one task leaves; of several sources, those of the first come first
     ONE_TO_ONE = "one-to-one"
     #: a task reads all that all tasks leave
     BROADCAST = "broadcast"
@@ -306,7 +306,7 @@ def counted(plan: FlowPlan, splits: Sequence[int]) -> FlowPlan:
         if stage.reads_files:
             tasks = left.pop(0)
         elif not tasks:
-            tasks = next(stages[e.source].tasks for e in stage.edges if e.kind is EdgeKind.ONE_TO_ONE)
+            tasks = sum(stages[e.source].tasks for e in stage.edges if e.kind is EdgeKind.ONE_TO_ONE)
         written = {branch.output for branch in _all_of(stage.branches) if branch.output >= 0}
         stages.append(
             Stage(

@@ -71,7 +71,7 @@ class _StageTask:
                 with self._input(self._memory() // 2) as source:
                     self.fetch(source, side_of(self.plan, edge))
                     # of several streams that are united, each has an edge
-                    self.sides.setdefault(edge.step, {}).setdefault(edge.name, []).extend(_pairs_of(source))
+                    self.sides.setdefault(edge.step, {}).setdefault(edge.name, []).extend(self._pairs_of(source))
         if self.stage.reads_files:
             with or_undo(lambda: None):
                 body = self._body()
@@ -134,7 +134,7 @@ class _StageTask:
         moved = partial(self._moved, source)
         if not nodes[head].reduces:
             job = self._job(head, MAP, 0)
-            return chain(mapped(job, _pairs_of(source)), _last(job))
+            return chain(mapped(job, self._pairs_of(source)), _last(job))
         job = self._job(head, REDUCE, nodes[head].reduces)
         before = nodes[nodes[head].inputs[0]]
         if before.kind is NodeKind.JOIN:
@@ -142,15 +142,24 @@ class _StageTask:
         elif job.overrides_reduce:
             pairs = reduced(job, source.groups(), moved)
         else:
-            pairs = _pairs_of(source)
+            pairs = self._pairs_of(source)
         return chain(pairs, _last(job))
 
     def _moved(self, source: ReduceInput) -> None:
         self._groups -= 1
         if not self._groups:
             self._groups = _GROUPS_PER_MOVE
-            end_copy()
-            self.attempt.moved(1 / 3 + 2 / 3 * source.progress())
+            self._told(source)
+
+    def _told(self, source: ReduceInput) -> None:
+        end_copy()
+        self.attempt.moved(1 / 3 + 2 / 3 * source.progress())
+
+    def _pairs_of(self, source: ReduceInput) -> Iterator[Pair]:
+        """Yield all pairs of an input as they are, sorted."""
+        for batch in source.batches():
+            self._told(source)
+            yield from zip(decode_many(batch.key_list()), decode_many(batch.value_list()), strict=True)
 
     # ---- where it goes
 
@@ -221,8 +230,3 @@ class _StageTask:
 def _last(job: Job) -> Iterator[Pair]:
     """Yield what cleanup yields, asked for once all before it has been taken."""
     yield from last_pairs(job)
-
-
-def _pairs_of(source: ReduceInput) -> Iterator[Pair]:
-    for batch in source.batches():
-        yield from zip(decode_many(batch.key_list()), decode_many(batch.value_list()), strict=True)

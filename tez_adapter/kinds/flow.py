@@ -46,12 +46,14 @@ class FlowKind:
         stages = flow_of(spec).plan.stages
         vertices = [_vertex(stage, at, conf, splits) for at, stage in enumerate(stages)]
         slow_start = conf.get_float("mapreduce.job.reduce.slowstart.completedmaps", 0.05, minimum=0, maximum=1)
-        edges = {
-            (edge.source, at): EdgeSpec(edge.source, at, slow_start if edge.kind is EdgeKind.SHUFFLE else 1.0)
-            for at, stage in enumerate(stages)
-            for edge in stage.edges
-        }
-        return DagSpec(tuple(vertices), tuple(edges.values()), job_limits(conf))
+        # a task that reads all of a source holds its room in vain before that is done
+        starts: dict[tuple[int, int], float] = {}
+        for at, stage in enumerate(stages):
+            for edge in stage.edges:
+                start = slow_start if edge.kind is EdgeKind.SHUFFLE else 1.0
+                starts[(edge.source, at)] = max(start, starts.get((edge.source, at), 0.0))
+        edges = tuple(EdgeSpec(source, target, start) for (source, target), start in starts.items())
+        return DagSpec(tuple(vertices), edges, job_limits(conf))
 
     def launch(self, spec: JobSpec, around: TaskSurroundings) -> pb.ContainerLaunchContext:
         return MapReduceKind().launch(spec, around)
