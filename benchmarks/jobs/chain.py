@@ -79,30 +79,30 @@ class Order(Job):
 STEPS = (Words, Beginnings, Lengths, Widest, Order)
 
 
-class _Read:
-    """Reads what the job before has written: a line of JSON for key and value."""
+def _read(line: str) -> tuple[Any, Any]:
+    """Return the pair of a line that the job before has written."""
+    text, _, number = line.partition("\t")
+    return json.loads(text) if text[:1] in "[-0123456789" else text, json.loads(number)
 
+
+class BeginningsAlone(Beginnings):
     def map(self, key: Any, value: Any) -> Pairs:
-        text, _, number = value.partition("\t")
-        decoded = json.loads(text) if text[:1] in "[-0123456789" else text
-        found: Pairs = super().map(decoded, json.loads(number))  # type: ignore[misc]
-        return found
+        return super().map(*_read(value))
 
 
-class BeginningsAlone(_Read, Beginnings):
-    pass
+class LengthsAlone(Lengths):
+    def map(self, key: Any, value: Any) -> Pairs:
+        return super().map(*_read(value))
 
 
-class LengthsAlone(_Read, Lengths):
-    pass
+class WidestAlone(Widest):
+    def map(self, key: Any, value: Any) -> Pairs:
+        return super().map(*_read(value))
 
 
-class WidestAlone(_Read, Widest):
-    pass
-
-
-class OrderAlone(_Read, Order):
-    pass
+class OrderAlone(Order):
+    def map(self, key: Any, value: Any) -> Pairs:
+        return super().map(*_read(value))
 
 
 flow = Flow("chain")

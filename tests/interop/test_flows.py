@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.stock.daemons import StockYarn
+from tests.cli.cli_cluster import until
+from tests.tez_adapter.tez_jobs import kill_job_manager
 from tests.tez_flow.conftest import SMALL_TASKS
-from tests.tez_flow.flow_jobs import ALL_KINDS, GATED, FlowRun, kill_job_manager, ran, until
+from tests.tez_flow.flow_jobs import ALL_KINDS, GATED, FlowRun, ran
 from yaqd.config import Configuration
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(300)]

@@ -9,8 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.tez_adapter.tez_jobs import Write, finish, job_script, parts, staging_is_empty, until
-from tez_adapter.client.follow import SubmittedJob
+from tests.tez_adapter.tez_jobs import Write, finish, job_script, kill_job_manager, parts, staging_is_empty, until
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.submit import submit_command, submit_mapreduce
 from tez_adapter.history import read_history
@@ -38,12 +37,6 @@ def test_a_killed_job_leaves_nothing(cluster: Configuration) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert staging_is_empty(cluster)
-
-
-def kill_job_manager(job: SubmittedJob) -> None:
-    port = job.report().rpc_port
-    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port]
-    os.kill(owners[0], signal.SIGKILL)
 
 
 def test_a_job_killed_through_the_resource_manager_leaves_nothing(

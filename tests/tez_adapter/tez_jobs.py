@@ -1,9 +1,13 @@
 """Small jobs on a real cluster: their scripts, how they are run, and what they wrote."""
 
+import os
 import random
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import psutil
 
 from tez_adapter.client.follow import JobResult, SubmittedJob
 from tez_adapter.client.submit import submit_mapreduce
@@ -39,6 +43,18 @@ def finish(job: SubmittedJob) -> JobResult:
         return job.wait(timeout_s=90)
     finally:
         job.close()
+
+
+def manager_pid(job: SubmittedJob) -> int:
+    """The process of the job's manager."""
+    port = job.report().rpc_port
+    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port]
+    assert owners[0] is not None
+    return owners[0]
+
+
+def kill_job_manager(job: SubmittedJob) -> None:
+    os.kill(manager_pid(job), signal.SIGKILL)
 
 
 def parts(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ from tests.tez_adapter.tez_invariants import validate
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
-from tez_adapter.core.states import JobState
+from tez_adapter.core.states import JobState, TaskState
 from yaqd.model import Resource
 
 
@@ -133,3 +133,16 @@ class RandomCluster:
             self.send(ev.AttemptSucceeded(AttemptId(self.rng.randrange(-1, 4), self.rng.randrange(-1, 20), 0)))
             self.send(ev.ContainerCompleted("never heard of", 0))
             self.send(ev.TaskRequested("never heard of"))
+
+    def check_end(self) -> None:
+        """Hold that the job has ended for a reason, committed nothing twice and left no process behind."""
+        machine = self.machine
+        tasks = [task for vertex in machine.vertices for task in vertex.tasks]
+        assert machine.state in (JobState.SUCCEEDED, JobState.FAILED)
+        if machine.state is JobState.SUCCEEDED:
+            assert all(task.state is TaskState.SUCCEEDED for task in tasks)
+        else:
+            assert any(task.failures == 4 or task.disk_failures >= 3 for task in tasks)
+        # each commit was granted to the attempt of its moment
+        assert not self.committed_twice
+        assert not self.processes

@@ -2,12 +2,11 @@
 
 import os
 import re
-import signal
-import time
 from pathlib import Path
 
 import psutil
 
+from tests.tez_adapter.tez_jobs import manager_pid
 from tests.tez_flow.flow_reference import evaluated, lines_below
 from tests.tez_flow.flow_scripts import STEPS
 from tez_adapter.client.flow import submit_flow
@@ -122,22 +121,4 @@ def nodes_of(trace: Path) -> set[str]:
 
 def node_of_manager(job: SubmittedJob) -> str:
     """Return the node on which the job manager runs."""
-    return re.findall(r"nm-\d+", psutil.Process(_manager(job)).cwd())[0]
-
-
-def until(condition, timeout_s: float = 60.0) -> None:  # type: ignore[no-untyped-def]
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def kill_job_manager(job: SubmittedJob) -> None:
-    os.kill(_manager(job), signal.SIGKILL)
-
-
-def _manager(job: SubmittedJob) -> int:
-    port = job.report().rpc_port
-    owners = [c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port]
-    assert owners[0] is not None
-    return owners[0]
+    return re.findall(r"nm-\d+", psutil.Process(manager_pid(job)).cwd())[0]

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cli_cluster import kill_daemon
+from tests.cli.cli_cluster import kill_daemon, until
+from tests.tez_adapter.tez_jobs import kill_job_manager
 from tests.tez_flow.conftest import SMALL_TASKS
 from tests.tez_flow.flow_jobs import (
     ALL_KINDS,
     GATED,
     FlowRun,
-    kill_job_manager,
     node_of_manager,
     nodes_of,
     ran,
-    until,
 )
 from tests.tez_flow.flow_scripts import STEPS
 from yaqd.config import Configuration

@@ -1,5 +1,6 @@
 """A flow, from its script to a job: checked, planned, its inputs divided; run on a cluster or on this machine."""
 
+import json
 import logging
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from tez_adapter.client.overwrite import check_replaceable, remove_results
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.client.submission import Attachments, Draft, Request, submit
 from tez_adapter.client.submit import REDUCES_MAX_KEY, TASKS_MAX_KEY, SubmittedJob, check_count, check_output
+from tez_adapter.data import ReduceInput
 from tez_adapter.flow.names import Wanted
 from tez_adapter.flow.plan import FlowPlan, Stage, counted, plan_flow
 from tez_adapter.flow.program import FlowProgram, input_format, load_flow
@@ -23,10 +25,9 @@ from tez_adapter.flow.task import run_stage
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.master.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.tasks.failure import describe_death
-from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, Work, add_parts
-from tez_adapter.tasks.outcome import told_by
+from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, TaskFailed, Work, add_parts, done_by
 from tez_adapter.tasks.scripts import CheckedScript, is_given, sample_boundaries, texts
+from tez_adapter.tasks.task_output import OutputFiles
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, JobError, declared_params, split_script
 from yaqd.mapreduce.flow import Flow, NodeKind
@@ -187,20 +188,20 @@ def work_of_flow(script: str, values: Mapping[str, str], before: Callable[[Path]
     """Return what runs the tasks of a flow on this machine; its script is loaded anew."""
     program = load_flow(script, values, before=before)
 
-    def work(attempt: LocalAttempt, task: LocalTask) -> object:
+    def work(attempt: LocalAttempt, task: LocalTask) -> OutputFiles | None:
         spec = task.spec.flow
         assert spec is not None
         plan = spec.plan
 
-        def fetch(sink: object, wanted: Wanted) -> None:
+        def fetch(sink: ReduceInput, wanted: Wanted) -> None:
             for stage in {source.stage for source in wanted.sources}:
                 for number in range(plan.stages[stage].tasks):
                     for _, name in wanted.places(plan, task.spec.job_id, stage, number, 0):
-                        add_parts(sink, [task.folder / "output" / name], wanted.part)  # type: ignore[arg-type]
+                        add_parts(sink, [task.folder / "output" / name], wanted.part)
 
         return run_stage(attempt, program, fetch)
 
-    return work  # type: ignore[return-value]
+    return work
 
 
 def run_flow_here(
@@ -262,19 +263,14 @@ class _LocalFlow:
         return counters
 
     def _run(self, at: int, stage: Stage, task: int, split: InputSplit | None) -> pb.TaskDoneRequest:
-        import json
-
         description = pb.TaskDescription(
             attempt=pb.AttemptRef(vertex=at, index=task, number=0),
             attempt_id=attempt_name(self.spec.job_id, "m" if stage.reads_files else "r", stage.first_name + task, 0),
             kind=pb.TaskDescription.MAP if stage.reads_files else pb.TaskDescription.REDUCE,
             split="" if split is None else json.dumps(split.to_json()),
         )
-        ended = self.tasks.run(LocalTask(description.SerializeToString(), self.spec, self.files, self.folder))
-        told = told_by(ended.outcome) if ended.outcome is not None else None
-        if isinstance(told, pb.TaskDoneRequest):
-            return told
-        attempt = LocalAttempt(description, self.spec, self.conf, self.folder)
-        text = told.error if told is not None else describe_death(attempt, ended.code).text
-        message, _, detail = text.partition("\n")
-        raise JobError(f"{stage.name}: {message}", detail=detail)
+        local = LocalTask(description.SerializeToString(), self.spec, self.files, self.folder)
+        try:
+            return done_by(self.tasks, local, self.conf)
+        except TaskFailed as error:
+            raise JobError(f"{stage.name}: {error}", detail=error.detail) from None

@@ -24,9 +24,7 @@ from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
 from tez_adapter.kinds.mapreduce import failures_max_percent
 from tez_adapter.master.output import JobOutput
 from tez_adapter.output_codec import shuffle_codec
-from tez_adapter.tasks.failure import describe_death
-from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, work_of
-from tez_adapter.tasks.outcome import told_by
+from tez_adapter.tasks.local_tasks import LocalAttempt, LocalTask, LocalTasks, TaskFailed, done_by, work_of
 from tez_adapter.tasks.scripts import CheckedScript, sample_boundaries
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, Job, JobCounter, JobError
@@ -47,10 +45,6 @@ Progress = Callable[[str, int, int], None]
 Notify = Callable[[str], None]
 
 
-class _TaskFailed(JobError):
-    """One task, which the job may be able to do without."""
-
-
 @dataclass(slots=True)
 class _Phase:
     """The tasks of a kind, and how many of them failed."""
@@ -61,7 +55,7 @@ class _Phase:
     notify: Notify
     failed: int = 0
 
-    def leave_out(self, error: _TaskFailed) -> None:
+    def leave_out(self, error: TaskFailed) -> None:
         """Raises the error where that would be one too many."""
         self.failed += 1
         if self.failed * 100 > self.failures_max_percent * self.tasks:
@@ -205,13 +199,13 @@ class _LocalJob:
         for index, split in enumerate(splits):
             try:
                 outputs.append(str(self._run(pb.TaskDescription.MAP, index, split=json.dumps(split.to_json()))))
-            except _TaskFailed as error:
+            except TaskFailed as error:
                 maps.leave_out(error)
             self._progress("map", index + 1, len(splits))
         for partition in range(self._spec.reduces):
             try:
                 self._run(pb.TaskDescription.REDUCE, partition, outputs=outputs)
-            except _TaskFailed as error:
+            except TaskFailed as error:
                 reduces.leave_out(error)
             self._progress("reduce", partition + 1, self._spec.reduces)
         self._count_tasks(maps, JobCounter.TOTAL_LAUNCHED_MAPS, JobCounter.NUM_FAILED_MAPS)
@@ -227,7 +221,7 @@ class _LocalJob:
     def _run(
         self, kind: "pb.TaskDescription.Kind", index: int, *, split: str = "", outputs: Sequence[str] = ()
     ) -> Path:
-        """Run a task and add up its counters; the folder of its map output. Raises _TaskFailed."""
+        """Run a task and add up its counters; the folder of its map output. Raises TaskFailed."""
         is_map = kind == pb.TaskDescription.MAP
         description = pb.TaskDescription(
             attempt=pb.AttemptRef(vertex=0 if is_map else 1, index=index, number=0),
@@ -236,15 +230,7 @@ class _LocalJob:
             split=split,
             inputs=len(outputs),
         )
-        attempt = LocalAttempt(description, self._spec, self._conf, self._folder)
-        ended = self._tasks.run(
-            LocalTask(description.SerializeToString(), self._spec, self._files, self._folder, tuple(outputs))
-        )
-        told = told_by(ended.outcome) if ended.outcome is not None else None
-        if not isinstance(told, pb.TaskDoneRequest):
-            text = told.error if told is not None else describe_death(attempt, ended.code).text
-            message, _, detail = text.partition("\n")
-            raise _TaskFailed(message, detail=detail)
-        for counter in told.counters:
+        task = LocalTask(description.SerializeToString(), self._spec, self._files, self._folder, tuple(outputs))
+        for counter in done_by(self._tasks, task, self._conf).counters:
             self._counters.take(counter.group, counter.name, counter.value)
-        return attempt.output_folder()
+        return LocalAttempt(description, self._spec, self._conf, self._folder).output_folder()

@@ -16,6 +16,9 @@ class DoneAttempt:
     id: AttemptId
     node: str
     host: str
+    #: seconds on the machine's clock
+    started: float = 0.0
+    finished: float = 0.0
 
 
 def restore(job: JobRecords, done: Sequence[DoneAttempt]) -> None:
@@ -28,7 +31,15 @@ def restore(job: JobRecords, done: Sequence[DoneAttempt]) -> None:
         if record.attempts:
             raise ValueError(f"task {found.id.task_id} is done twice")
         attempt = Attempt(
-            found.id, "", found.node, found.host, 0.0, 0.0, state=AttemptState.SUCCEEDED, progress=1.0, finished=0.0
+            found.id,
+            "",
+            found.node,
+            found.host,
+            found.started,
+            found.finished,
+            state=AttemptState.SUCCEEDED,
+            progress=1.0,
+            finished=found.finished,
         )
         record.attempts.append(attempt)
         record.state = TaskState.SUCCEEDED

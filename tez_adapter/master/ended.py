@@ -50,10 +50,10 @@ _SUCCESS: Final = JobEnd(JobState.SUCCEEDED, "")
 def note_end(staging: str, conf: Configuration, end: JobEnd) -> None:
     """Note the job's end. The note appears whole or not at all. Blocking. Raises StorageError."""
     if end == _SUCCESS:
-        _write(f"{staging}/{_SUCCESS_FILE}", conf, b"")
+        write_note(f"{staging}/{_SUCCESS_FILE}", conf, b"")
     else:
         note = {"state": end.state.value, "diagnostics": end.diagnostics}
-        _write(f"{staging}/{_FILE}", conf, json.dumps(note).encode())
+        write_note(f"{staging}/{_FILE}", conf, json.dumps(note).encode())
 
 
 def noted_end(staging: str, conf: Configuration) -> JobEnd | None:
@@ -81,7 +81,7 @@ def note_commit(staging: str, conf: Configuration, history: Iterable[dict[str, A
 
     `history`: what this attempt would write of the job. The note appears whole or not at all. Raises StorageError.
     """
-    _write(f"{staging}/{_COMMIT_FILE}", conf, json.dumps({"history": list(history)}).encode())
+    write_note(f"{staging}/{_COMMIT_FILE}", conf, json.dumps({"history": list(history)}).encode())
 
 
 def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | None:
@@ -99,8 +99,9 @@ def noted_commit(staging: str, conf: Configuration) -> list[dict[str, Any]] | No
         raise _damaged(path, error) from None
 
 
-def _write(path: str, conf: Configuration, note: bytes) -> None:
-    writer = get_filesystem(path, conf).create(path, overwrite=True)
+def write_note(path: str, conf: Configuration, note: bytes, *, make_parents: bool = True) -> None:
+    """Write a note, whole or not at all. Blocking. Raises StorageError."""
+    writer = get_filesystem(path, conf).create(path, overwrite=True, make_parents=make_parents)
     try:
         writer.write(note)
     except BaseException:

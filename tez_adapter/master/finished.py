@@ -8,6 +8,7 @@ import json
 import logging
 import queue
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,8 +17,10 @@ from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Vertex
 from tez_adapter.core.restored import DoneAttempt
-from tez_adapter.core.states import TaskState
+from tez_adapter.core.states import JobState, TaskState
+from tez_adapter.flow.plan import FlowPlan
 from tez_adapter.jobspec import JobSpec
+from tez_adapter.master.ended import write_note
 from tez_adapter.master.record import CounterList, JobRecord
 from yaqd.config import Configuration
 from yaqd.model import NodeId
@@ -41,19 +44,22 @@ class Finished:
     ports: Mapping[NodeId, int] = field(default_factory=dict)
 
 
-def read_finished(spec: JobSpec, conf: Configuration, stages: int) -> Finished:
+def read_finished(spec: JobSpec, conf: Configuration, plan: FlowPlan) -> Finished:
     """Read the notes. One that is missing or cannot be read counts for nothing: its stage runs again. Blocking."""
+    offset_s = time.time() - time.monotonic()
     attempts: list[DoneAttempt] = []
     counters: list[tuple[AttemptId, CounterList]] = []
     ports: dict[NodeId, int] = {}
-    for stage in range(stages):
+    for stage in range(len(plan.stages)):
         path = _path(spec, stage)
         try:
             files = get_filesystem(path, conf)
             if files.status(path).length > _BYTES_MAX:
                 raise ValueError(f"it is larger than {_BYTES_MAX} bytes")
             found = json.loads(b"".join(files.open_range(path, 0)))
-            lines = [_done(stage, line) for line in found["tasks"]]
+            lines = [_done(stage, line, offset_s) for line in found["tasks"]]
+            if sorted(done.id.task for done, _ in lines) != list(range(plan.stages[stage].tasks)):
+                raise ValueError("it has not each of the stage's tasks once")
             known = {NodeId.parse(str(node)): int(port) for node, port in found["ports"].items()}
         except PathNotFound:
             continue
@@ -66,10 +72,12 @@ def read_finished(spec: JobSpec, conf: Configuration, stages: int) -> Finished:
     return Finished(tuple(attempts), tuple(counters), ports)
 
 
-def _done(stage: int, line: dict[str, Any]) -> tuple[DoneAttempt, CounterList]:
+def _done(stage: int, line: dict[str, Any], offset_s: float) -> tuple[DoneAttempt, CounterList]:
+    """`offset_s`: what the time of day is ahead of the machine's clock."""
     attempt = AttemptId(stage, int(line["task"]), int(line["number"]))
     counted = [(str(group), str(name), int(value)) for group, name, value in line["counters"]]
-    return DoneAttempt(attempt, str(line["node"]), str(line["host"])), counted
+    started, finished = (float(line[name]) / 1000 - offset_s for name in ("started_ms", "finished_ms"))
+    return DoneAttempt(attempt, str(line["node"]), str(line["host"]), started, finished), counted
 
 
 def _path(spec: JobSpec, stage: int) -> str:
@@ -89,19 +97,18 @@ class FinishedStages:
     ) -> None:
         """`ports`: of nodes' shuffle services, as they become known."""
         self._spec, self._conf, self._machine, self._record, self._ports = spec, conf, machine, record, ports
-        #: by stage: the attempts that its note has
-        self._noted: dict[int, tuple[AttemptId, ...]] = {}
+        #: by stage: how much had come and gone of its outputs when it was noted
+        self._noted: dict[int, int] = {}
         self._to_write: queue.SimpleQueue[tuple[str, bytes] | None] = queue.SimpleQueue()
         threading.Thread(target=self._write, name="finished stages", daemon=True).start()
 
     def follow(self) -> None:
-        """Note what has been finished since the last call."""
+        """Note what has been finished since the last call. Of a job that is over nobody needs to know."""
+        if self._machine.state is not JobState.RUNNING:
+            return
         for vertex in self._machine.vertices:
-            if vertex.done < vertex.spec.tasks:
-                continue
-            attempts = tuple(task.last.id for task in vertex.tasks if task.last is not None)
-            if self._noted.get(vertex.index) != attempts:
-                self._noted[vertex.index] = attempts
+            if vertex.done == vertex.spec.tasks and self._noted.get(vertex.index) != len(vertex.completions):
+                self._noted[vertex.index] = len(vertex.completions)
                 self._to_write.put((_path(self._spec, vertex.index), self._text(vertex)))
 
     def _text(self, vertex: Vertex) -> bytes:
@@ -111,6 +118,8 @@ class FinishedStages:
                 "number": task.last.id.number,
                 "node": task.last.node,
                 "host": task.last.host,
+                "started_ms": self._record.epoch_ms(task.last.started),
+                "finished_ms": self._record.epoch_ms(task.last.finished or 0.0),
                 "counters": self._record.counters_of(task.last.id),
             }
             for task in vertex.tasks
@@ -125,9 +134,9 @@ class FinishedStages:
         while (note := self._to_write.get()) is not None:
             path, text = note
             try:
-                file = get_filesystem(path, self._conf).create(path, overwrite=True)
-                file.write(text)
-                file.close()
+                write_note(path, self._conf, text, make_parents=False)
+            except PathNotFound:
+                return  # the job is over, and its folder gone
             except StorageError as error:
                 log.warning("another job manager would run a finished stage again: %s is not written: %s", path, error)
 

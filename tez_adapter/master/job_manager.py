@@ -35,7 +35,7 @@ from tez_adapter.master.services import service_of
 from tez_adapter.master.surroundings import job_server, scheduler_address, token_of, who_am_i
 from tez_adapter.master.task_launch import TaskLaunch
 from tez_adapter.master.umbilical import Umbilical
-from tez_adapter.merging.driver import Merging
+from tez_adapter.merging.driver import JobToMerge, Merging
 from tez_adapter.merging.flow_shuffles import FlowMerging
 from tez_adapter.merging.settings import unmerged_summary
 from yaqd.config import Configuration
@@ -69,7 +69,7 @@ class ApplicationMaster:
         manager = self._container.attempt_id.attempt
         self._output = JobOutput(spec, self.conf, manager)
         dag = self._kind.plan(spec, self.conf, splits)
-        self._finished_before = self._read_finished(len(dag.vertices), manager)
+        self._finished_before = self._read_finished(manager)
         self.machine = JobMachine(
             dag, restored=self._finished_before.attempts, first_number=NUMBERS * (manager - 1) if spec.flow else 0
         )
@@ -81,10 +81,10 @@ class ApplicationMaster:
         self._stages: FinishedStages | None = None
         self._started_ms = int(time.time() * 1000)
 
-    def _read_finished(self, stages: int, manager: int) -> Finished:
+    def _read_finished(self, manager: int) -> Finished:
         if self.spec.flow is None or manager == 1 or not self._output.stands():
             return Finished()
-        return read_finished(self.spec, self.conf, stages)
+        return read_finished(self.spec, self.conf, self.spec.flow.plan)
 
     def _go_on(self) -> None:
         """Take up what a former job manager has finished, where there is something."""
@@ -338,18 +338,20 @@ class ApplicationMaster:
     # ---- parts
 
     def _make_merging(self) -> Merging | FlowMerging | None:
-        of_all: tuple[Any, ...] = (self.spec, self.conf, self.machine, self._record, self._nodes)
-        more: dict[str, Any] = {
-            "attempt": self._container.attempt_id.attempt,
-            "token": token_of(self._credentials, JobTokenSecrets.kind, "job token"),
-            "clock": asyncio.get_running_loop().time,
-            "on_news": self._umbilical.outputs_may_have_changed,
-        }
-        if self.spec.flow is not None:
-            return FlowMerging.of(*of_all, **more)
-        return Merging.of(
-            *of_all, **more, folder=self._output.shared_folder, server=self._server, perform=self._perform
+        job = JobToMerge(
+            spec=self.spec,
+            conf=self.conf,
+            machine=self.machine,
+            record=self._record,
+            nodes=self._nodes,
+            manager=self._container.attempt_id.attempt,
+            token=token_of(self._credentials, JobTokenSecrets.kind, "job token"),
+            clock=asyncio.get_running_loop().time,
+            on_news=self._umbilical.outputs_may_have_changed,
         )
+        if self.spec.flow is not None:
+            return FlowMerging.of(job, self.spec.flow.plan)
+        return Merging.of(job, folder=self._output.shared_folder, server=self._server, perform=self._perform)
 
     def _make_rm_link(self) -> ResourceManagerLink:
         return ResourceManagerLink(

@@ -42,7 +42,7 @@ class JobRecord:
         self._spec = spec
         self._machine = machine
         #: from the machine's clock to epoch ms
-        self._epoch_ms = epoch_ms
+        self.epoch_ms = epoch_ms
         self._counters: dict[AttemptId, CounterList] = {}
         self._phases: dict[AttemptId, dict[str, int]] = {}
         #: what was odd about the input, and no error; each line once, however many tasks read the file
@@ -164,9 +164,9 @@ class JobRecord:
             "state": attempt.state.value,
             "container": attempt.container,
             "node": attempt.node,
-            "started_ms": self._epoch_ms(attempt.started),
-            "began_ms": self._epoch_ms(attempt.began) if attempt.began is not None else None,
-            "finished_ms": self._epoch_ms(attempt.finished) if attempt.finished is not None else None,
+            "started_ms": self.epoch_ms(attempt.started),
+            "began_ms": self.epoch_ms(attempt.began) if attempt.began is not None else None,
+            "finished_ms": self.epoch_ms(attempt.finished) if attempt.finished is not None else None,
             "exit_status": attempt.exit_status,
             "error": attempt.error,
             "phases_ms": self._phases.get(attempt.id, {}),

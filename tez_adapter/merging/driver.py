@@ -54,30 +54,40 @@ class Shuffle:
     name: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobToMerge:
+    """A job whose outputs are merged, and its manager's parts."""
+
+    spec: JobSpec
+    conf: Configuration
+    machine: JobMachine
+    record: JobRecord
+    nodes: NodeLinks
+    #: the job manager's number
+    manager: int
+    token: Token
+    clock: Callable[[], float]
+    #: hears when readers may be told of more
+    on_news: Callable[[], None]
+
+
 class Merging:
     """Merging for one shuffle of a job. Call `follow` when the machine has moved, `tick` now and then."""
 
     def __init__(
         self,
-        spec: JobSpec,
+        job: JobToMerge,
         shuffle: Shuffle,
         settings: MergeSettings,
-        machine: JobMachine,
-        record: JobRecord,
-        nodes: NodeLinks,
         *,
-        attempt: int,
-        token: Token,
-        clock: Callable[[], float],
-        on_news: Callable[[], None],
         folder: str | None = None,
         own: JobMergers | None = None,
     ) -> None:
-        """`attempt` is this job manager's number; `on_news` hears when reduces may be told of more. `folder`: of the
-        outputs on HDFS, where they are there; then `own` are mergers that the job can start where no node has one."""
+        """`folder`: of the outputs on HDFS, where they are there. Then `own` are mergers that the job can start where
+        no node has one."""
         self._shuffle = shuffle
-        self._machine, self._record, self._nodes = machine, record, nodes
-        self._clock, self._on_news = clock, on_news
+        self._machine, self._record, self._nodes = job.machine, job.record, job.nodes
+        self._clock, self._on_news = job.clock, job.on_news
         self._choice_said = False
         self._folder, self._own = folder, own
         self._own_most = settings.own
@@ -87,9 +97,9 @@ class Merging:
             settings = settings.for_shared()
         self._feed = OutputFeed(self._job(settings), settings)
         self._links = MergerLinks(
-            spec.job_id,
-            f"am{attempt}{shuffle.name}",
-            token,
+            job.spec.job_id,
+            f"am{job.manager}{shuffle.name}",
+            job.token,
             self._address_of,
             timeout_s=settings.timeout_s + _SLACK_S,
             on_merged=self._merged,
@@ -126,22 +136,13 @@ class Merging:
 
     @classmethod
     def of(
-        cls,
-        spec: JobSpec,
-        conf: Configuration,
-        machine: JobMachine,
-        record: JobRecord,
-        nodes: NodeLinks,
-        *,
-        server: RpcServer,
-        perform: Callable[[ev.Decision], None],
-        folder: str | None,
-        **more: Any,
+        cls, job: JobToMerge, *, server: RpcServer, perform: Callable[[ev.Decision], None], folder: str | None
     ) -> "Merging | None":
         """Make the job's merging; None where nothing is merged: reduces are told of outputs as maps end.
 
         `server`: of the job's tasks. `perform` carries out what is decided of containers. Raises ConfigError.
         """
+        spec, conf, machine = job.spec, job.conf, job.machine
         if not spec.reduces or not conf.get_bool(ENABLED_KEY):
             return None
         if machine.vertices[0].spec.failures_max_percent:
@@ -150,8 +151,7 @@ class Merging:
         own = None
         if folder is not None and settings.own:
             own = JobMergers(own_mergers_of(conf, machine, settings.own_wait_s), server, perform)
-        shuffle = Shuffle(0, spec.reduces, record.attempt_name)
-        return cls(spec, shuffle, settings, machine, record, nodes, folder=folder, own=own, **more)
+        return cls(job, Shuffle(0, spec.reduces, job.record.attempt_name), settings, folder=folder, own=own)
 
     @property
     def _source(self) -> Vertex:

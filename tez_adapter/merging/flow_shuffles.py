@@ -11,12 +11,8 @@ from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.records import Completion
 from tez_adapter.flow.names import output_name
 from tez_adapter.flow.plan import EdgeKind, FlowPlan
-from tez_adapter.jobspec import JobSpec
-from tez_adapter.master.nm_links import NodeLinks
-from tez_adapter.master.record import JobRecord
-from tez_adapter.merging.driver import Merging, Shuffle
+from tez_adapter.merging.driver import JobToMerge, Merging, Shuffle
 from tez_adapter.merging.settings import ENABLED_KEY, MergeSettings
-from yaqd.config import Configuration
 
 #: a stage and one of its channels
 Channel = tuple[int, int]
@@ -41,29 +37,17 @@ class FlowMerging:
         self._lists: list[list[Completion]] = [[] for _ in plan.stages]
 
     @classmethod
-    def of(
-        cls,
-        spec: JobSpec,
-        conf: Configuration,
-        machine: JobMachine,
-        record: JobRecord,
-        nodes: NodeLinks,
-        *,
-        on_news: Callable[[], None],
-        **more: Any,
-    ) -> Self | None:
+    def of(cls, job: JobToMerge, plan: FlowPlan) -> Self | None:
         """Make a flow's merging; None where nothing is merged. Raises ConfigError."""
-        if spec.flow is None or not conf.get_bool(ENABLED_KEY):
+        if not job.conf.get_bool(ENABLED_KEY):
             return None
-        plan, settings = spec.flow.plan, MergeSettings.read(conf)
-        found = cls(plan, machine, on_news)
+        found = cls(plan, job.machine, job.on_news)
+        job, settings = replace(job, on_news=found.news), MergeSettings.read(job.conf)
         for stage in plan.stages:
             for edge in stage.edges:
                 if edge.kind is EdgeKind.SHUFFLE:
-                    shuffle = _shuffle(spec.job_id, plan, edge.source, edge.channel)
-                    found.shuffles[(edge.source, edge.channel)] = Merging(
-                        spec, shuffle, settings, machine, record, nodes, on_news=found.news, **more
-                    )
+                    shuffle = _shuffle(job.spec.job_id, plan, edge.source, edge.channel)
+                    found.shuffles[(edge.source, edge.channel)] = Merging(job, shuffle, settings)
         return found
 
     def news(self) -> None:

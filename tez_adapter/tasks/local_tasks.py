@@ -22,9 +22,10 @@ from tez_adapter.data import ReduceInput
 from tez_adapter.jobspec import JobKind, JobSpec
 from tez_adapter.tasks import own_folder
 from tez_adapter.tasks.attempt import TaskAttempt
+from tez_adapter.tasks.failure import describe_death
 from tez_adapter.tasks.forked import Ended, adopt_orphans, die_with, end_by, end_children, run_in_child
 from tez_adapter.tasks.map_task import run_map
-from tez_adapter.tasks.outcome import outcome_of
+from tez_adapter.tasks.outcome import outcome_of, told_by
 from tez_adapter.tasks.reduce_task import reduce_from
 from tez_adapter.tasks.runners import import_runners
 from tez_adapter.tasks.shared_imports import SHARE_KEY, SharedImports
@@ -128,6 +129,22 @@ class LocalTasks:
             raise JobError("the process that starts the tasks is gone: something on this machine has killed it")
         ended: Ended = pickle.loads(answer)
         return ended
+
+
+class TaskFailed(JobError):
+    """One task, which the job may be able to do without."""
+
+
+def done_by(tasks: LocalTasks, task: LocalTask, conf: Configuration) -> pb.TaskDoneRequest:
+    """Run a task and return what it tells at its end. Raises TaskFailed, with the author's traceback in `detail`."""
+    ended = tasks.run(task)
+    told = told_by(ended.outcome) if ended.outcome is not None else None
+    if isinstance(told, pb.TaskDoneRequest):
+        return told
+    attempt = LocalAttempt(pb.TaskDescription.FromString(task.description), task.spec, conf, task.folder)
+    text = told.error if told is not None else describe_death(attempt, ended.code).text
+    message, _, detail = text.partition("\n")
+    raise TaskFailed(message, detail=detail)
 
 
 def _serve(connection: socket.socket, load: Load, conf: Configuration, parent: int, mask: set[Any]) -> NoReturn:

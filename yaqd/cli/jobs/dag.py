@@ -7,6 +7,7 @@ import click
 from yaqd.cli.applications.known import known_application
 from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.jobs.attached import attached
 from yaqd.cli.options import assignments, json_option, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json, print_table
 from yaqd.cli.seeded import seeded
@@ -26,13 +27,6 @@ _paths = click.option(
     multiple=True,
     metavar="NAME=PATH",
     help="Where an input or output is that the script calls NAME; may be repeated.",
-)
-_files = click.option("--files", multiple=True, metavar="PATHS", help="Files for the tasks: PATH or PATH#NAME, commas.")
-_py_files = click.option(
-    "--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise."
-)
-_archives = click.option(
-    "--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise."
 )
 _overwrite = click.option(
     "--overwrite", is_flag=True, help="Replace the results of an earlier job in the output folders; nothing else."
@@ -83,9 +77,7 @@ def _stage(planned: "PlannedFlow", at: int) -> dict[str, Any]:
 @dag.command("submit")
 @click.argument("script", metavar="SCRIPT[:FLOW]")
 @_paths
-@_files
-@_py_files
-@_archives
+@attached
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the job [default: the flow's, or the script's].")
 @_overwrite
@@ -157,9 +149,7 @@ def watch(ctx: click.Context, conf: Configuration, application: str, quiet: bool
 @dag.command("local")
 @click.argument("script", metavar="SCRIPT[:FLOW]")
 @_paths
-@_files
-@_py_files
-@_archives
+@attached
 @_overwrite
 @quiet_option
 @json_option

@@ -6,6 +6,7 @@ import click
 
 from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.jobs.attached import attached
 from yaqd.cli.options import json_option, load_conf, quiet_option, terms_options, with_conf, words
 from yaqd.cli.output import print_json
 from yaqd.cli.seeded import seeded
@@ -26,13 +27,6 @@ _inputs = click.option(
 )
 _output = click.option("--output", required=True, metavar="DIR", help="Folder for the results; must not exist.")
 _reduces = click.option("--reduces", type=int, metavar="N", help="Reduce tasks; 0 writes the map output as it is.")
-_files = click.option("--files", multiple=True, metavar="PATHS", help="Files for the tasks: PATH or PATH#NAME, commas.")
-_py_files = click.option(
-    "--py-files", multiple=True, metavar="PATHS", help=".py, .zip or .egg files to import from, likewise."
-)
-_archives = click.option(
-    "--archives", multiple=True, metavar="PATHS", help="Archives to unpack for the tasks, likewise."
-)
 _overwrite = click.option(
     "--overwrite",
     is_flag=True,
@@ -51,9 +45,7 @@ def mr() -> None:
 @_inputs
 @_output
 @_reduces
-@_files
-@_py_files
-@_archives
+@attached
 @click.option("--queue", help="Queue to submit to.")
 @click.option("--name", help="Name of the job [default: its class's].")
 @click.option(
@@ -198,9 +190,7 @@ def _submit_streaming(conf: Configuration, options: "StreamingOptions") -> "Subm
 @_inputs
 @_output
 @_reduces
-@_files
-@_py_files
-@_archives
+@attached
 @_overwrite
 @quiet_option
 @json_option

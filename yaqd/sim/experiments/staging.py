@@ -82,8 +82,7 @@ def missing_graphs(cases: Sequence[object]) -> str | None:
 def stage_policy(case: StagingCase) -> StagePolicy:
     """Return the case's policy. Raises ValueError where its weights do not load, or no policy has its name."""
     if case.policy in LEARNED:
-        policy = Learned(shipped_weights(LEARNED[case.policy]), note=_refuse)
-        return policy
+        return Learned(shipped_weights(LEARNED[case.policy]), note=_refuse)
     return STAGES[case.policy](**dict(case.options))
 
 
