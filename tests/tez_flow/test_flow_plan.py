@@ -201,6 +201,17 @@ def test_scripts_without_a_flow_that_can_run_are_refused(tmp_path: Path, text: s
         load_flow(str(path), {})
 
 
+def test_what_a_flow_refuses_is_one_line_that_names_the_scripts_own(tmp_path: Path) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(
+        "from yaqd.mapreduce import Flow, Job\nf = Flow()\nf.read('a').then(\n    Job, reduces='3').write('b')\n"
+    )
+    with pytest.raises(JobError) as told:
+        load_flow(str(path), {})
+    assert str(told.value) == f"{path}:3: .then(Job): reduces is '3': give a number from 0"
+    assert not told.value.detail
+
+
 def test_another_flow_in_a_task_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.py"
     path.write_text("from yaqd.mapreduce import Flow, Job\nf = Flow()\nf.read('a').write('b')\n")

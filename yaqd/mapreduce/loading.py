@@ -168,10 +168,18 @@ def load_module(path: Path, *, before: Callable[[Path], None] | None = None) -> 
         loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
+        if isinstance(error, JobError) and (own := _line_in(path, error)):
+            raise JobError(f"{path}:{own}: {error}", detail=error.detail) from None  # it says all that is to be said
         summary = traceback.format_exception_only(error)[-1].strip()
         text = f"{path} does not import: {summary}{_remedy(path, error)}"
         raise JobError(text, detail=user_traceback(error)) from None
     return module
+
+
+def _line_in(path: Path, error: BaseException) -> int:
+    """Return the last line of a file that an exception went through; 0: none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
 
 
 def _remedy(path: Path, error: BaseException) -> str:
