@@ -3,10 +3,10 @@
 import sys
 from typing import Final
 
-from benchmarks.clotho import decision_rows, simulated_rows
+from benchmarks.clotho import chain_rows, decision_rows, simulated_rows
 from benchmarks.options import run_modules
 
-_MODULES: Final = (simulated_rows, decision_rows)
+_MODULES: Final = (simulated_rows, decision_rows, chain_rows)
 
 
 def main() -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 _PROGRAM: Final = "criu"
+_DESCRIPTORS: Final = Path("/proc/self/fd")
 _CHECK_WITHIN_S: Final = 10.0
 _ANSWER_BYTES_MAX: Final = 64 << 10
 _PROBLEM_CHARS_MAX: Final = 200
@@ -98,7 +99,7 @@ class Image:
     def __init__(self, criu: str, folder: Path, pid: int, pipe: int) -> None:
         """`pipe`: this process's end of the pipe whose other end the trial writes into."""
         self._criu, self._folder, self._pid = criu, folder, pid
-        self._pipe_name = os.readlink(f"/proc/self/fd/{pipe}")  # noqa: PTH115
+        self._pipe_name = str((_DESCRIPTORS / str(pipe)).readlink())
 
     def dump(self) -> int:
         """Start to write the image; return the process that does it. A success ends the trial's. Raises OSError."""
@@ -145,9 +146,9 @@ class Image:
 def _shareable() -> dict[int, str]:
     """Files and pipes that this process has open, by the names that CRIU gives them; a trial may have them, too."""
     found: dict[int, str] = {}
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+    for descriptor in _DESCRIPTORS.iterdir():
         with suppress(OSError):
-            target = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
-            if target.startswith("pipe:") or (target.startswith("/") and Path(target).is_file()):
-                found[int(name)] = target.removeprefix("/")
+            target = descriptor.readlink()
+            if str(target).startswith("pipe:") or (target.is_absolute() and target.is_file()):
+                found[int(descriptor.name)] = str(target).removeprefix("/")
     return found
