@@ -6,3 +6,5 @@ from typing import Final
 CORES: Final = "cores"
 #: a master reports losses and follows a number of cores; a ResourceManager reads the ones and orders the other
 TRAINING: Final = "training"
+#: a master says which containers are idle, and gives them to stages, or back, as a ResourceManager orders
+STAGES: Final = "stages"

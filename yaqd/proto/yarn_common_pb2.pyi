@@ -1049,28 +1049,32 @@ class ContainerLaunchContext(_message.Message):
     def __init__(self, localResources: _Optional[_Iterable[_Union[StringLocalResourceMap, _Mapping]]] = ..., tokens: _Optional[bytes] = ..., service_data: _Optional[_Iterable[_Union[StringBytesMap, _Mapping]]] = ..., environment: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., command: _Optional[_Iterable[str]] = ..., application_ACLs: _Optional[_Iterable[_Union[ApplicationACLMap, _Mapping]]] = ..., container_retry_context: _Optional[_Union[ContainerRetryContext, _Mapping]] = ..., tokens_conf: _Optional[bytes] = ..., yaq_left: _Optional[_Union[JobLeft, _Mapping]] = ...) -> None: ...
 
 class StageLeft(_message.Message):
-    __slots__ = ("priority", "tasks", "task_ms", "work_ms", "longest_ms", "after")
+    __slots__ = ("priority", "tasks", "task_ms", "work_ms", "longest_ms", "after", "running")
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     TASK_MS_FIELD_NUMBER: _ClassVar[int]
     WORK_MS_FIELD_NUMBER: _ClassVar[int]
     LONGEST_MS_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
     priority: int
     tasks: int
     task_ms: int
     work_ms: int
     longest_ms: int
     after: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ...) -> None: ...
+    running: int
+    def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ..., running: _Optional[int] = ...) -> None: ...
 
 class JobLeft(_message.Message):
-    __slots__ = ("stages", "without_task")
+    __slots__ = ("stages", "without_task", "idle")
     STAGES_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_TASK_FIELD_NUMBER: _ClassVar[int]
+    IDLE_FIELD_NUMBER: _ClassVar[int]
     stages: _containers.RepeatedCompositeFieldContainer[StageLeft]
     without_task: _containers.RepeatedCompositeFieldContainer[ContainerId]
-    def __init__(self, stages: _Optional[_Iterable[_Union[StageLeft, _Mapping]]] = ..., without_task: _Optional[_Iterable[_Union[ContainerId, _Mapping]]] = ...) -> None: ...
+    idle: int
+    def __init__(self, stages: _Optional[_Iterable[_Union[StageLeft, _Mapping]]] = ..., without_task: _Optional[_Iterable[_Union[ContainerId, _Mapping]]] = ..., idle: _Optional[int] = ...) -> None: ...
 
 class ContainerRetryContext(_message.Message):
     __slots__ = ("retry_policy", "error_codes", "max_retries", "retry_interval", "failures_validity_interval")

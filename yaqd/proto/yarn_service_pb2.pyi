@@ -598,10 +598,32 @@ class AllocateResponse(_message.Message):
     def __init__(self, a_m_command: _Optional[_Union[_yarn_common_pb2.AMCommand, str]] = ..., response_id: _Optional[int] = ..., allocated_containers: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., completed_container_statuses: _Optional[_Iterable[_Union[_yarn_common_pb2.ContainerStatus, _Mapping]]] = ..., limit: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., updated_nodes: _Optional[_Iterable[_Union[_yarn_common_pb2.NodeReport, _Mapping]]] = ..., num_cluster_nodes: _Optional[int] = ..., preempt: _Optional[_Union[_yarn_common_pb2.PreemptionMessage, _Mapping]] = ..., nm_tokens: _Optional[_Iterable[_Union[NMToken, _Mapping]]] = ..., am_rm_token: _Optional[_Union[_yarn_common_pb2.Token, _Mapping]] = ..., application_priority: _Optional[_Union[_yarn_common_pb2.Priority, _Mapping]] = ..., collector_info: _Optional[_Union[_yarn_common_pb2.CollectorInfo, _Mapping]] = ..., update_errors: _Optional[_Iterable[_Union[UpdateContainerError, _Mapping]]] = ..., updated_containers: _Optional[_Iterable[_Union[UpdatedContainer, _Mapping]]] = ..., containers_from_previous_attempts: _Optional[_Iterable[_Union[_yarn_common_pb2.Container, _Mapping]]] = ..., rejected_scheduling_requests: _Optional[_Iterable[_Union[_yarn_common_pb2.RejectedSchedulingRequest, _Mapping]]] = ..., enhanced_headroom: _Optional[_Union[EnhancedHeadroom, _Mapping]] = ..., yaq_orders: _Optional[_Union[YaqOrders, _Mapping]] = ...) -> None: ...
 
 class YaqOrders(_message.Message):
-    __slots__ = ("cores",)
+    __slots__ = ("cores", "stages")
     CORES_FIELD_NUMBER: _ClassVar[int]
+    STAGES_FIELD_NUMBER: _ClassVar[int]
     cores: CoresOrder
-    def __init__(self, cores: _Optional[_Union[CoresOrder, _Mapping]] = ...) -> None: ...
+    stages: StagesOrder
+    def __init__(self, cores: _Optional[_Union[CoresOrder, _Mapping]] = ..., stages: _Optional[_Union[StagesOrder, _Mapping]] = ...) -> None: ...
+
+class StagesOrder(_message.Message):
+    __slots__ = ("sequence", "decides", "limit", "shares")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    DECIDES_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SHARES_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    decides: bool
+    limit: int
+    shares: _containers.RepeatedCompositeFieldContainer[StageShare]
+    def __init__(self, sequence: _Optional[int] = ..., decides: _Optional[bool] = ..., limit: _Optional[int] = ..., shares: _Optional[_Iterable[_Union[StageShare, _Mapping]]] = ...) -> None: ...
+
+class StageShare(_message.Message):
+    __slots__ = ("priority", "containers")
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    priority: int
+    containers: int
+    def __init__(self, priority: _Optional[int] = ..., containers: _Optional[int] = ...) -> None: ...
 
 class CoresOrder(_message.Message):
     __slots__ = ("sequence", "milli", "reason")
