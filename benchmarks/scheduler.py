@@ -43,9 +43,10 @@ from rm.scheduler.events import (
     NodeQueueReported,
     SchedulerEvent,
 )
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import AskRow, Locality

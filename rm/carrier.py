@@ -5,6 +5,7 @@ from typing import assert_never
 from rm.applications.life import Applications
 from rm.applications.preemption import PreemptionMonitor
 from rm.applications.quality import QualityMonitor
+from rm.applications.stages import StagesMonitor
 from rm.cluster import Cluster
 from rm.scheduler.decisions import (
     AcceptApplication,
@@ -13,6 +14,7 @@ from rm.scheduler.decisions import (
     Decision,
     Preempt,
     RefuseApplication,
+    StagesOrdered,
     Update,
     Warn,
 )
@@ -27,12 +29,14 @@ class Carrier:
         updates: ContainerUpdates,
         preemption: PreemptionMonitor,
         quality: QualityMonitor,
+        stages: StagesMonitor,
     ) -> None:
         self._cluster = cluster
         self._applications = applications
         self._updates = updates
         self._preemption = preemption
         self._quality = quality
+        self._stages = stages
 
     def carry_out(self, decision: Decision) -> None:
         match decision:
@@ -50,5 +54,7 @@ class Carrier:
                 self._preemption.kill(decision)
             case CoresTargeted():
                 self._quality.targeted(decision)
+            case StagesOrdered():
+                self._stages.ordered(decision)
             case _:
                 assert_never(decision)

@@ -59,6 +59,8 @@ class Cluster:
         self.carry_out: Callable[[Decision], None] = _nobody_carries
         #: hears of each event and its decisions, None where it was refused; set by the daemon
         self.record: Callable[[float, SchedulerEvent, list[Outcome] | None], None] = lambda now, event, decided: None
+        #: called after each event; set by the daemon
+        self.follow: Callable[[], None] = lambda: None
         #: nodes that became usable or unusable, numbered from 1
         self._node_changes: deque[tuple[int, RmNode]] = deque(maxlen=_NODE_CHANGES_KEPT)
         self.node_changes = 0
@@ -96,6 +98,7 @@ class Cluster:
         for outcome in outcomes:
             if not isinstance(outcome, Note):
                 self.carry_out(outcome)
+        self.follow()
 
     def allocate(self, decision: Allocate) -> None:
         """Book a container that the scheduler gives."""

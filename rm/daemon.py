@@ -17,13 +17,11 @@ from rm.applications.preemption import PreemptionMonitor
 from rm.applications.quality import QualityMonitor
 from rm.applications.records import Application
 from rm.applications.silent_masters import SilentMasters
+from rm.applications.stages import StagesMonitor
 from rm.carrier import Carrier
 from rm.clock import Clock, SystemClock
 from rm.cluster import Cluster
-from rm.effects import (
-    Effect,
-    LaunchMaster,
-)
+from rm.effects import Effect, LaunchMaster
 from rm.explain.applications import Explain
 from rm.explain.nodes import ExplainNodes
 from rm.large_pages import LargePages
@@ -114,7 +112,7 @@ class ResourceManager:
         """Makes what is decided with, what it is decided of, and what records it."""
         settings, limits = self.settings, self.settings.scheduler_limits()
         queues = read_queues(self._conf)
-        self.scheduler = Scheduler(queues, limits)
+        self.scheduler = Scheduler(queues, limits, clock=self._clock.now, note=log.warning)
         self.cluster = Cluster(
             self.scheduler,
             self._clock,
@@ -180,16 +178,14 @@ class ResourceManager:
             timeout_s=settings.drain_timeout_s,
             untracked_s=settings.untracked_s,
         )
-        tracker_settings = TrackerSettings(
-            settings.heartbeat_interval_ms,
-            self.started_ms,
-            settings.bounds.minimum,
-        )
+        tracker_settings = TrackerSettings(settings.heartbeat_interval_ms, self.started_ms, settings.bounds.minimum)
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported
         self.quality = QualityMonitor(self.cluster, self.tracker.cores, settings.quality)
-        carrier = Carrier(self.cluster, self.applications, self.updates, self.preemption, self.quality)
+        self.stages = StagesMonitor(self.cluster, settings.stages)
+        self.cluster.follow = self.stages.follow
+        carrier = Carrier(self.cluster, self.applications, self.updates, self.preemption, self.quality, self.stages)
         self.cluster.carry_out = carrier.carry_out
 
     def _build_master_services(self) -> None:
@@ -220,6 +216,7 @@ class ResourceManager:
             self.decommission,
             self.preemption,
             self.quality,
+            self.stages,
             self.queueing,
             read_queues=partial(read_refreshed, conf),
             read_hosts=lambda: read_host_lists(conf.reread()),
@@ -320,6 +317,7 @@ class ResourceManager:
             self._ticker.cancel()
             self._ticker = None
         self.quality.stop()
+        self.stages.stop()
         for server in self.servers.all():
             await server.stop()
         if self.web is not None:

@@ -13,13 +13,13 @@ import numpy as np
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row, spread
+from yaqd.config.stage_weights import shipped_weights
 from yaqd.ml.threads import one_thread
 from yaqd.policies.clotho.facts import Scene, StageJob, graph_of
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.weights import pack, unpack
 from yaqd.sim.stages.measuring import WEIGHTED, run_contender, run_weights
 from yaqd.sim.stages.rules import DECIMA, Finished
-from yaqd.sim.stages.shipped import shipped_weights
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.graphs import GraphSet, draw_graphs, stream

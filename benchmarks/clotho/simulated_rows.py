@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from benchmarks.options import Options, progress
 from benchmarks.report import Row
+from yaqd.config.stage_weights import Objective, shipped_weights
 from yaqd.policies.clotho.weights import WeightsError, unpack
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.measuring import (
@@ -26,7 +27,6 @@ from yaqd.sim.stages.measuring import (
     run_weights,
 )
 from yaqd.sim.stages.settings import SETTINGS
-from yaqd.sim.stages.shipped import Objective, shipped_weights
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.graphs import GraphSet
 from yaqd.sim.workloads.tpch import find_tpch, tpch

@@ -68,5 +68,5 @@ class QualityMonitor:
         """Hold the job to its cores; its master hears of them with its next answer."""
         attempt = self._cluster.find_attempt(decision.attempt_id)
         if attempt is not None:
-            attempt.last_cores_order = decision.order
+            attempt.orders.cores = decision.order
             self._cores.set_cores(attempt.app.id, decision.order.milli)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rm.applications.orders import Orders
 from rm.applications.states import (
     APPLICATION_OVER,
     APPLICATION_TRANSITIONS,
@@ -33,7 +34,6 @@ from yaqd.model import (
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
-from yaqd.model.training import CoresOrder
 from yaqd.model.values import value
 from yaqd.policies.asks.placement import Constraint
 from yaqd.proto import yarn_common_pb2 as common
@@ -220,11 +220,8 @@ class Attempt:
         self.last_response: service.AllocateResponse | None = None
         #: done when a call whose many asks are still being taken in is answered
         self.taking_in: asyncio.Future[None] | None = None
-        #: it trains, and both it and this ResourceManager know how to speak of that
-        self.trains = False
-        #: the last order about its cores, and the one that it was told
-        self.last_cores_order: CoresOrder | None = None
-        self.cores_order_told: CoresOrder | None = None
+        #: what it was ordered beside its containers
+        self.orders = Orders()
         #: id of the key of the last AMRMToken made for it
         self.amrm_key_id: int | None = None
         #: the lowest container id that a proxy has used for it; None: none has

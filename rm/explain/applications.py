@@ -18,6 +18,7 @@ from rm.applications.records import Application, Attempt, RmContainer
 from rm.applications.silent_masters import SilentMasters
 from rm.cluster import Cluster
 from rm.explain.reuse import Reuse
+from rm.explain.stages import ExplainStages
 from rm.explain.training import ExplainTraining
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
@@ -32,6 +33,7 @@ from rm.scheduler.decisions import (
     Outcome,
     Preempt,
     Reserve,
+    StagesOrdered,
     Unreserve,
     Update,
     Warn,
@@ -69,6 +71,7 @@ class Explain:
     ) -> None:
         self._cluster = cluster
         self.training = ExplainTraining(cluster, cores)
+        self._stages = ExplainStages(cluster)
         self._silent_masters = silent_masters
         self._queueing = queueing
         self._heartbeat_s = heartbeat_s
@@ -96,6 +99,7 @@ class Explain:
             "asks": asks,
             **self._kept_nodes(app),
             "training": self.training.application(app),
+            "stages": self._stages.application(app),
             "waitingCount": sent.total(),
             "waiting": waiting,
             "ended": [record.as_json() for record in records if not record.gave_back],
@@ -327,7 +331,7 @@ def _whose(decision: Outcome) -> ApplicationId:
     match decision:
         case Allocate(container_id) | Update(container_id) | Warn(container_id) | Preempt(container_id):
             return container_id.application_id
-        case Reserve() | Unreserve() | Keep() | KeepNoMore() | CoresTargeted():
+        case Reserve() | Unreserve() | Keep() | KeepNoMore() | CoresTargeted() | StagesOrdered():
             return decision.attempt_id.application_id
     return decision.application_id
 

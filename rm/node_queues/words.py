@@ -155,7 +155,7 @@ class NodeQueueing:
         if self._are_estimates_used:
             stages = tuple(told(stage) for stage in left.stages[:STAGES_MAX])
             self.estimates.expect(attempt.app, {stage.priority for stage in stages})
-            self._cluster.schedule(LeftTold(attempt.id, stages))
+            self._cluster.schedule(LeftTold(attempt.id, stages, left.idle))
 
     # ---- what nodes are told
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from itertools import repeat, starmap
 
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
+from yaqd.model.stages import StagesOrder
 from yaqd.model.training import CoresOrder
 from yaqd.model.values import value
 from yaqd.policies.asks.rows import Locality
@@ -139,7 +140,15 @@ class CoresTargeted:
     gain: float
 
 
-Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication | CoresTargeted
+@value()
+class StagesOrdered:
+    """The attempt's idle containers go on like this."""
+
+    attempt_id: ApplicationAttemptId
+    order: StagesOrder
+
+
+Decision = Warn | Preempt | Allocate | Update | AcceptApplication | RefuseApplication | CoresTargeted | StagesOrdered
 #: about nodes that are held for somebody
 Note = Reserve | Unreserve | Keep | KeepNoMore
 #: what comes of an event

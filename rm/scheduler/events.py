@@ -6,6 +6,7 @@ from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.queues.spec import SchedulerSpec
+from rm.scheduler.stages.spec import StagesSpec
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.model.training import TrainingReport
 from yaqd.model.values import value
@@ -207,6 +208,8 @@ class LeftTold:
 
     attempt_id: ApplicationAttemptId
     stages: tuple[StageLeft, ...]
+    #: containers that wait for word where to go on
+    idle: int = 0
 
 
 @value()
@@ -321,8 +324,22 @@ class QualityChanged:
     spec: QualitySpec | None
 
 
+@value()
+class StagesDue:
+    """Time for a leaf queue to decide by stages that has waited for it. Answered by `StagesOrdered` and `Allocate`."""
+
+
+@value()
+class StagesChanged:
+    """Leaf queues decide by stages in another way."""
+
+    spec: StagesSpec
+
+
 SchedulerEvent = (
-    PreemptionDue
+    StagesDue
+    | StagesChanged
+    | PreemptionDue
     | TrainingReported
     | QualityDue
     | QualityChanged

@@ -15,6 +15,8 @@ from rm.scheduler.quality.outlook import TrainingOutlook
 from rm.scheduler.quality.training import Training
 from rm.scheduler.queues.admission import refusal, why_inactive
 from rm.scheduler.queues.user_limits import masters_limit, user_limit, user_masters_limit
+from rm.scheduler.stages.leaf import LeafStages
+from rm.scheduler.stages.stages import Stages
 from rm.scheduler.view.calculators import AllocationBounds, Calculator
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeQueue, NodeView, OpportunisticHold
@@ -40,6 +42,7 @@ class Facts:
         bounds: AllocationBounds,
         log: DecisionLog,
         training: Training,
+        stages: Stages,
         *,
         gives_opportunistic: bool,
     ) -> None:
@@ -50,6 +53,7 @@ class Facts:
         #: the last decisions
         self.log = log
         self._training = training
+        self._stages = stages
         #: the smallest and the largest container
         self.bounds = bounds
         #: are opportunistic containers given as such?
@@ -189,6 +193,17 @@ class Facts:
     def training_outlooks(self) -> list[TrainingOutlook]:
         """Return how each of them goes on, as was predicted last."""
         return self._training.outlooks()
+
+    # ---- stages
+
+    @property
+    def stages_due_at(self) -> float | None:
+        """When a leaf queue decides that waits for its time, scheduler's seconds; None: none waits."""
+        return self._stages.due_at
+
+    def stages_of(self, leaf: QueueView) -> LeafStages | None:
+        """Return what a leaf queue decides by stages; None: it does not."""
+        return self._stages.get(leaf)
 
     # ---- nodes and their queues
 

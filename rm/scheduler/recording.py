@@ -17,19 +17,22 @@ from enum import Enum
 from types import ModuleType
 from typing import Any, Final
 
-from rm.scheduler import decisions, events, scheduler
+from rm.scheduler import decisions, events, limits
 from rm.scheduler.asks import job_starvation
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues import spec as node_queues_spec
 from rm.scheduler.opportunistic import placing, room
 from rm.scheduler.preemption import spec as preemption_spec
 from rm.scheduler.quality import spec as quality_spec
 from rm.scheduler.queues import spec as queues_spec
 from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
+from rm.scheduler.stages import spec as stages_spec
 from rm.scheduler.view import calculators
 from yaqd import model
+from yaqd.model import stages as model_stages
 from yaqd.model import training as model_training
 from yaqd.policies.asks import placement, rows
 from yaqd.policies.asks.table import TooManyAsks
@@ -44,7 +47,19 @@ _SET: Final = "<>"
 
 _MODULES: Final[tuple[ModuleType, ...]] = (
     *(calculators, decisions, events, job_starvation, room, node_queues_spec, placement, placing),
-    *(preemption_spec, quality_spec, queues_spec, scheduler, model, model_training, left, place_scores, rows),
+    *(
+        preemption_spec,
+        quality_spec,
+        queues_spec,
+        stages_spec,
+        limits,
+        model,
+        model_stages,
+        model_training,
+        left,
+        place_scores,
+        rows,
+    ),
 )
 
 

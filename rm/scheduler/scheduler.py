@@ -9,11 +9,9 @@ limit moved.
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rm.scheduler.asks.intake import parts, split, take_in
-from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.assign.capacity import CapacityPolicy
@@ -39,20 +37,18 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.facts import Facts
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_events import NodeEvents
 from rm.scheduler.node_queues.reports import NodeQueueEvents
-from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import Opportunistic, OpportunisticLimits
 from rm.scheduler.preemption.preemption import Preemption
-from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.preemption.yielding import Yielding
-from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.quality.training import Training
 from rm.scheduler.queues.admission import refresh, refusal
 from rm.scheduler.queues.rehome import rehome
 from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.queues.starting import Starting
-from rm.scheduler.view.calculators import AllocationBounds
+from rm.scheduler.stages.stages import Stages
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.invariants import validate
 from rm.scheduler.view.records import AppView, AttemptView
@@ -64,37 +60,17 @@ _UNLOGGED: Final = frozenset((QualityDue, TrainingReported, QualityChanged))
 _SIZES_MAX: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerLimits:
-    """Bounds and delays of the scheduler itself."""
-
-    bounds: AllocationBounds
-    #: resource requests one attempt may have pending
-    ask_rows_max: int = 200_000
-    decision_log_entries: int = 2_000
-    #: how long an ask waits for a large enough node before one is reserved for it, s
-    reserve_after_s: float = 5.0
-    #: how long a reservation lasts before it is tried elsewhere, s
-    reservation_s: float = 120.0
-    #: largest part of the nodes reserved at a time
-    reserved_share: float = 0.1
-    #: None: asks for opportunistic containers get guaranteed ones
-    opportunistic: OpportunisticLimits | None = None
-    preemption: PreemptionSpec = PreemptionSpec()
-    #: False gives containers away at nodes' heartbeats alone, as Hadoop's scheduler does by default
-    at_asks: bool = True
-    #: None: no node is given more than fits
-    queueing: QueueingSpec | None = None
-    #: where a leaf queue's ordering policy is an order of jobs
-    job_starvation: JobStarvation = JobStarvation()
-    #: how long masters alone keep a job from going on before one yields, s; inf: none does
-    masters_yield_after_s: float = 20.0
-    #: None: no cores are divided among training jobs
-    quality: QualitySpec | None = None
-
-
 class Scheduler:
-    def __init__(self, spec: SchedulerSpec, limits: SchedulerLimits) -> None:
+    def __init__(
+        self,
+        spec: SchedulerSpec,
+        limits: SchedulerLimits,
+        *,
+        clock: Callable[[], float] | None = None,
+        note: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """`clock` tells how long a decision of stages takes, s; None: none is late. `note` hears what operators
+        should."""
         self.limits: Final = limits
         self.view: Final = ClusterView(
             spec, least=limits.bounds.minimum, ask_rows_max=limits.ask_rows_max, queueing=limits.queueing
@@ -121,6 +97,7 @@ class Scheduler:
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
         self._training = Training(self.view, limits.quality)
+        self._stages = Stages(self.view, limits.stages, clock=clock, note=note)
         self._queue_events = NodeQueueEvents(self.view, self._assigner, self.opportunistic)
         self._node_events = NodeEvents(self.view, self._assigner, self.updates, self.opportunistic, self._starting)
         #: what may be asked
@@ -131,6 +108,7 @@ class Scheduler:
             limits.bounds,
             self.log,
             self._training,
+            self._stages,
             gives_opportunistic=limits.opportunistic is not None,
         )
         self._submissions = 0
@@ -154,6 +132,7 @@ class Scheduler:
             **self._node_events.handlers(),
             **self._queue_events.handlers(),
             **self._training.handlers(),
+            **self._stages.handlers(),
         }
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Outcome]:
@@ -163,7 +142,9 @@ class Scheduler:
         then as before.
         """
         kind = type(event)
+        self._stages.stir(event)
         decisions = list(self._handlers[kind](event, now))
+        decisions += self._stages.follow(event, self._assigner, now)
         news = self.opportunistic.starved.news
         if news:
             decisions += news
@@ -274,6 +255,7 @@ class Scheduler:
         attempt.asks.clear()
         self.opportunistic.attempt_ended(attempt.id)
         self._training.attempt_ended(attempt.id)
+        self._stages.ended(attempt.app)
         yield from self._assigner.settle(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
@@ -302,6 +284,7 @@ class Scheduler:
         if app is None or target is None or not target.is_leaf or target is app.leaf:
             return
         source = app.leaf
+        self._stages.ended(app)
         rehome(self.view, app, target)
         attempt = app.attempt
         if attempt is not None and attempt.master is not None:
@@ -395,5 +378,6 @@ class Scheduler:
         if any(queue.orders_jobs for queue in event.spec.root.walk()):
             self._queue_events.count_jobs()
         refresh(self.view, event.spec)
+        self._stages.queues_changed()
         self.view.shares.queues_changed()
         yield from self._starting.admit_everywhere(now)

@@ -7,6 +7,7 @@ from typing import Final
 
 from rm.applications.preemption import PreemptionMonitor
 from rm.applications.quality import QualityMonitor
+from rm.applications.stages import StagesMonitor
 from rm.cluster import Cluster
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.decommission import Decommission
@@ -42,6 +43,7 @@ class AdminService:
         decommission: Decommission,
         preemption: PreemptionMonitor,
         quality: QualityMonitor,
+        stages: StagesMonitor,
         queueing: NodeQueueing,
         *,
         read_queues: Callable[[], RefreshedSettings],
@@ -56,6 +58,7 @@ class AdminService:
         self._decommission = decommission
         self._preemption = preemption
         self._quality = quality
+        self._stages = stages
         self._queueing = queueing
         self._read_queues = read_queues
         self._read_hosts = read_hosts
@@ -92,6 +95,7 @@ class AdminService:
         self._preemption.refresh(found.preemption)
         self._queueing.refresh(found.queues)
         self._quality.refresh(found.quality)
+        self._stages.refresh(found.stages)
         log.info("queues refreshed by %s", caller.user)
         return pb.RefreshQueuesResponse()
 

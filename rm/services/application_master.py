@@ -21,8 +21,8 @@ from rm.scheduler.view.calculators import InvalidAsk
 from rm.security.tokens import TokenMint
 from rm.services.absent_features import check_no_label
 from rm.services.messages import node_report_pb, put_completion, put_container, resource_types_pb
+from rm.services.orders import MasterOrders
 from rm.services.placement import PlacementRequests
-from rm.services.training import TrainingMasters
 from rm.services.updates import ContainerUpdates
 from yaqd.ipc import Caller, RpcServer
 from yaqd.ipc.errors import (
@@ -82,7 +82,7 @@ class ApplicationMasterService:
         self._updates = updates
         self._placement = placement
         self._queueing = queueing
-        self._training = TrainingMasters(cluster)
+        self._orders = MasterOrders(cluster)
         #: identifier bytes -> attempt, so that a heartbeat parses no token
         self._attempts: dict[bytes, Attempt] = {}
 
@@ -135,7 +135,7 @@ class ApplicationMasterService:
             self._cluster.schedule(WaitingTolerated(attempt.id))
         log.info("%s: registered at %s:%d", attempt.id, attempt.host, attempt.rpc_port)
         response = pb.RegisterApplicationMasterResponse(queue=attempt.app.queue)
-        self._training.registered(attempt, request, response)
+        self._orders.registered(attempt, request, response)
         maximum = self._cluster.scheduler.maximum_allocation()
         convert.put_resource(response.maximumCapability, maximum)
         response.application_ACLs.extend(attempt.app.context.am_container_spec.application_ACLs)
@@ -251,7 +251,7 @@ class ApplicationMasterService:
         self._hand_out(attempt, response)
         self._updates.hand_out(attempt, response)
         self._placement.hand_out(attempt, response)
-        self._training.hand_out(attempt, response)
+        self._orders.hand_out(attempt, response)
         return self._answer(attempt, response)
 
     @staticmethod
@@ -276,7 +276,7 @@ class ApplicationMasterService:
             attempt.tracking_url = request.tracking_url[:_TEXT_MAX]
         if request.HasField("yaq_left"):
             self._queueing.left_told(attempt, request.yaq_left)
-        self._training.take_in(attempt, request)
+        self._orders.take_in(attempt, request)
         self._queueing.estimates.called(attempt.id)
         for released in request.release:
             container = attempt.containers.get(convert.container_id(released))

@@ -10,14 +10,16 @@ from rm.applications.preemption import PreemptionSettings
 from rm.applications.tags import TagLimits
 from rm.node_queues.orderings import check_names
 from rm.nodes.hosts import HostLists, read_host_lists
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.queues.spec import PREFIX, QueueConfigError, SchedulerSpec, parse_capacity_scheduler
-from rm.scheduler.scheduler import SchedulerLimits
+from rm.scheduler.stages.spec import StagesSpec
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.services.placement import PlacementSettings
 from rm.settings.containers import ContainerSettings
 from rm.settings.quality import read_quality
 from rm.settings.queues import QueueSettings
+from rm.settings.stages import read_stages
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.resource_types import ResourceType, require_dominant, resource_types
@@ -99,6 +101,8 @@ class RmSettings:
     queues: QueueSettings
     #: how cores of training jobs are divided; None: they are not
     quality: QualitySpec | None
+    #: how leaf queues decide whose ordering policy is `clotho`
+    stages: StagesSpec
     placement: PlacementSettings
     #: hosts that may, or may not, be nodes
     hosts: HostLists
@@ -151,6 +155,7 @@ class RmSettings:
             masters_yield_after_s=_yield_after_s(conf),
             queues=QueueSettings.read(conf),
             quality=read_quality(conf),
+            stages=read_stages(conf),
             hosts=read_host_lists(conf),
             drain_timeout_s=conf.get_int("yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"),
             untracked_s=_seconds(conf, "yarn.resourcemanager.node-removal-untracked.timeout-ms"),
@@ -171,6 +176,7 @@ class RmSettings:
             opportunistic=self.containers.opportunistic,
             preemption=self.preemption.spec,
             quality=self.quality,
+            stages=self.stages,
             at_asks=self.queues.at_asks,
             queueing=self.queues.spec,
             job_starvation=self.queues.job_starvation,
@@ -270,6 +276,7 @@ class RefreshedSettings:
     preemption: PreemptionSettings
     queues: QueueSettings
     quality: QualitySpec | None
+    stages: StagesSpec
 
 
 def read_refreshed(conf: Configuration) -> RefreshedSettings:
@@ -281,7 +288,9 @@ def read_refreshed(conf: Configuration) -> RefreshedSettings:
 
     fresh = conf.reread()
     queues = QueueSettings.read(fresh)
-    found = RefreshedSettings(read_queues(fresh), PreemptionSettings.read(fresh), queues, read_quality(fresh))
+    found = RefreshedSettings(
+        read_queues(fresh), PreemptionSettings.read(fresh), queues, read_quality(fresh), read_stages(fresh)
+    )
     for finding in worth_logging(fresh):
         log.warning("%s", finding)
     return found

@@ -17,8 +17,8 @@ from typing import Final
 from rm.scheduler import recording
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.queues.spec import SchedulerSpec
-from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.config import Configuration
 
 log = logging.getLogger(__name__)

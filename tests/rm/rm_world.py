@@ -16,8 +16,9 @@ from rm.scheduler.events import (
     SchedulerEvent,
     WaitingTolerated,
 )
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.records import AttemptView
 from rm.scheduler.why.reasons import why_waits

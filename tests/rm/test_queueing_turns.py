@@ -133,7 +133,7 @@ def test_a_job_that_was_passed_for_too_long_goes_first_with_all_that_it_waits_fo
 
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(QueueConfigError, match=r"write fifo or fair, or srjf, lrtf"):
+    with pytest.raises(QueueConfigError, match=r"write fifo, fair, clotho, srjf, lrtf"):
         Life(lines={"root.queues": "q", "root.q.capacity": "100", "root.q.ordering-policy": "magic"})
 
 

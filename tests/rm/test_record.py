@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rm.scheduler.events import MastersDue
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.recording import replay
-from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.store import record_file
 from rm.store.record_file import RecordFile

@@ -326,7 +326,7 @@ def test_refreshed_queues_keep_their_applications() -> None:
         ({"root__default__capacity": "3w"}, r"root\.default\.capacity.*weights"),
         ({"root__default__capacity": "-2"}, "between 0 and 100"),
         ({"root__default__state": "GONE"}, "RUNNING or STOPPED"),
-        ({"root__default__ordering_policy": "lifo"}, "fifo or fair"),
+        ({"root__default__ordering_policy": "lifo"}, "fifo, fair"),
         ({"root__queues": "default,default"}, "stands there twice"),
         ({"root__default__maximum_capacity": "50"}, "below the queue's capacity"),
         ({"resource_calculator": "org.example.Mine"}, "DominantResourceCalculator"),

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from rm.scheduler.scheduler import SchedulerLimits
+from rm.scheduler.limits import SchedulerLimits
 from rm.settings.containers import ContainerSettings
 from rm.settings.queues import QueueSettings
 from rm.settings.rebalancing import RebalanceSettings

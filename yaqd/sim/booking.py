@@ -25,10 +25,11 @@ from rm.scheduler.events import (
     WaitingTolerated,
     WantedElsewhere,
 )
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.opportunistic.room import backlog, left, longer_wait
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue
 from yaqd.model import ContainerId, NodeId, Resource

@@ -26,10 +26,11 @@ from rm.scheduler.events import (
     NodeSilent,
     PreemptionDue,
 )
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import silent_after
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.asks.rows import AskRow

@@ -6,8 +6,8 @@ from typing import Final
 
 from nm.node_queue import Arrived, JobReport, NodeQueue
 from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes, WaitingTolerated
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
-from rm.scheduler.scheduler import SchedulerLimits
 from yaqd.model import ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.place_scores import Affinity

@@ -48,6 +48,8 @@ def rank(jobs: Jobs, app: AppView) -> float:
     job = jobs.of(app.id)
     if job.is_starved or (not app.containers and _waits_for_master(app)):
         return -math.inf
+    if app.leaf.spec.orders_stages:
+        return job.turns[0].place if job.turns else math.inf
     ordering, facts = app.leaf.spec.ordering, jobs.facts(app)
     typical_s = None
     if facts.remaining_work is None:

@@ -5,6 +5,7 @@ Counting begins where queues are filled, from what there is then.
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
@@ -23,6 +24,19 @@ _REMEMBERED: Final = 64
 _STEP: Final = 1.25
 
 
+@dataclass(slots=True)
+class Turn:
+    """So many containers for a stage of an application, before others get any."""
+
+    app_id: ApplicationId
+    priority: int
+    left: int
+    #: scheduler's seconds
+    until: float = math.inf
+    #: among those of its leaf queue
+    place: int = 0
+
+
 class Job:
     """One application's containers and estimates by priority."""
 
@@ -39,10 +53,12 @@ class Job:
         "passed_s",
         "rank",
         "ranked_at",
+        "sent",
         "since",
         "told",
         "told_by",
         "told_facts",
+        "turns",
         "version",
         "waited_s",
     )
@@ -78,6 +94,10 @@ class Job:
         self.facts_at: object = None
         self.rank = 0.0
         self.ranked_at: object = None
+        #: where its leaf queue decides by stages: what it gets before others, and by stage the containers given to it
+        #: that its master does not yet tell of as running
+        self.turns: list[Turn] = []
+        self.sent: dict[int, int] = {}
 
     def mean_estimate(self) -> float | None:
         """Return the estimate for priorities of which nothing is known, s; None when nothing is known of any."""
@@ -195,6 +215,24 @@ class Jobs:
         if len(job.held) >= _PRIORITIES_MAX or len(attempt.asks) >= _ASKS_LOOKED_AT:
             job.version += 1  # what is left is counted roughly
         self._hold(job, priority)
+        if attempt.app.leaf.spec.orders_stages:
+            self._serve(job, attempt, priority)
+
+    def take_turns(self, attempt: AttemptView, turns: list[Turn]) -> None:
+        """Serve the attempt in these turns from now on."""
+        self.of(attempt.app.id).turns = turns
+        attempt.stage = turns[0].priority if turns else None
+
+    @staticmethod
+    def _serve(job: Job, attempt: AttemptView, priority: int) -> None:
+        if priority in job.sent or len(job.sent) < _PRIORITIES_MAX:
+            job.sent[priority] = job.sent.get(priority, 0) + 1
+        if not job.turns:
+            return
+        job.turns[0].left -= 1
+        if job.turns[0].left <= 0:
+            job.turns.pop(0)
+            attempt.stage = job.turns[0].priority if job.turns else None
 
     @staticmethod
     def _hold(job: Job, priority: int) -> None:

@@ -45,8 +45,9 @@ class Assigner:
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
         self._view.jobs.touch(attempt.app.id)
+        decides_first = attempt.app.leaf.spec.orders_stages
         for ask in asks if self.at_asks else ():
-            if not ask.pending:
+            if not ask.pending or (decides_first and not ask.is_master):
                 continue
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
                 yield self._carry_out(pick, now, "asked, and there was room")

@@ -146,6 +146,8 @@ class CapacityPolicy:
             return None
         judge = _FreeRoom(self, view, node, passed)
         for leaf in leaves_by_need(view, view.root, is_worth_it):
+            if leaf.undecided:
+                return None
             starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
             chosen: Pick | AskHold | None = self.choice.reserved(view, leaf, node, now) if starves else None
             if chosen is None:

@@ -121,6 +121,11 @@ def _first_ask(
     `look`: the one along its line.
     """
     name, sweep, within = (attempt.id, shape), looking.sweep, Look()
+    first = attempt.asks.first_of(shape, attempt.stage) if attempt.stage is not None else None
+    if first is not None:
+        found = offers.offer(attempt, first, within)
+        if found is not None:
+            return first.key, found
     for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
         if ask.strict and host not in ask.counts and ask.is_pinned():
             within.cost += 1

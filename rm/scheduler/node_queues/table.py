@@ -107,7 +107,7 @@ class NodeQueues:
             return NoWait.OFF
         if ask.is_master:
             return NoWait.MASTER
-        if attempt.app.leaf.path in spec.leaves_without:
+        if attempt.app.leaf.path in spec.leaves_without or attempt.app.leaf.spec.orders_stages:
             return NoWait.LEAF
         if self.wait_limit(attempt) <= 0.0:
             return NoWait.UNAWARE

@@ -25,6 +25,8 @@ UNSAID: Final = {"resource-calculator": _DEFAULT_CALCULATOR, "maximum-am-resourc
 _QUEUES_MAX: Final = 10_000
 #: beside the orders of jobs (yaqd.policies.queueing.job_order)
 LEAF_ORDERINGS: Final = ("fifo", "fair")
+#: applications take turns by their stages (rm.scheduler.stages)
+STAGES_ORDERING: Final = "clotho"
 _APPLICATIONS_MAX: Final = 10_000
 
 
@@ -59,7 +61,7 @@ class QueueSpec:
     maximum_capacity: float
     absolute_maximum: float
     state: QueueState
-    #: how applications of a leaf queue take turns: "fifo", "fair" or a name of JOB_ORDERS
+    #: how applications of a leaf queue take turns: "fifo", "fair", "clotho" or a name of JOB_ORDERS
     ordering: str
     #: largest fraction of a leaf queue that application masters may hold
     maximum_am_share: float
@@ -86,6 +88,11 @@ class QueueSpec:
     def orders_jobs(self) -> bool:
         """Do applications take turns by what is left of them?"""
         return not self.children and self.ordering not in LEAF_ORDERINGS
+
+    @property
+    def orders_stages(self) -> bool:
+        """Is it decided stage by stage who is next?"""
+        return not self.children and self.ordering == STAGES_ORDERING
 
     def walk(self) -> Iterator["QueueSpec"]:
         """Yield this queue and all below it, parents first."""
@@ -222,11 +229,11 @@ def _parse_queue(
     state = _parse_state(reader, path, parent_state)
     ordering = reader.text(f"{path}.ordering-policy", reader.job_order).lower()
     names = [n.strip() for n in reader.text(f"{path}.queues", "").split(",") if n.strip()]
-    if not names and ordering not in LEAF_ORDERINGS:
+    if not names and ordering not in (*LEAF_ORDERINGS, STAGES_ORDERING):
         try:
             JOB_ORDERS[ordering]
         except UnknownPolicy:
-            remedy = f"write fifo or fair, or {', '.join(JOB_ORDERS.names())}"
+            remedy = f"write fifo, fair, {STAGES_ORDERING}, {', '.join(JOB_ORDERS.names())}"
             raise QueueConfigError(f"{PREFIX}{path}.ordering-policy", ordering, remedy) from None
     for index, child in enumerate(names):
         if not _NAME.match(child) or child in names[:index]:

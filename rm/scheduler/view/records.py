@@ -73,6 +73,8 @@ class QueueView(Tally):
         self.above: tuple[QueueView, ...] = ()
         self.limited_above: tuple[tuple[QueueView, Resource], ...] = ()
         self.applications: dict[ApplicationId, AppView] = {}
+        #: room is kept until it is decided who gets it (`rm.scheduler.stages`)
+        self.undecided = False
         #: by sequence number
         self.attempts: dict[int, AttemptView] = {}
         self.lines: dict[Line, list[OrderKey]] = {}
@@ -206,6 +208,7 @@ class AttemptView:
         "moved_at",
         "reserved_at",
         "sequence",
+        "stage",
         "tolerates_waiting",
     )
 
@@ -221,6 +224,8 @@ class AttemptView:
         self.tolerates_waiting = False
         #: number of the last container id made
         self.sequence = 0
+        #: priority of the asks that are served first; None: the lowest one
+        self.stage: int | None = None
         #: what the master takes of the masters' share; None while it is not admitted
         self.master: Resource | None = None
         #: where the leaf queue has it filed, or had when it wanted something last

@@ -20,8 +20,9 @@ from benchmarks.scheduler import ROWS, Play
 from rm.scheduler import recording
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import SchedulerEvent
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.queues.spec import SchedulerSpec
-from rm.scheduler.scheduler import Scheduler, SchedulerLimits
+from rm.scheduler.scheduler import Scheduler
 from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS
 from yaqd.sim.simulation import ClusterShape, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload

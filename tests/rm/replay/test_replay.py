@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from rm.scheduler import recording
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, NodeJoined, WantedElsewhere
+from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.queues.spec import PREFIX, parse_capacity_scheduler
 from rm.scheduler.recording import BadRecord, from_plain, replay, to_plain
-from rm.scheduler.scheduler import SchedulerLimits
 from rm.scheduler.view.calculators import AllocationBounds
 from tests.rm.replay.rm_replay_streams import STREAMS, path_of, record
 from yaqd.cli.simulation.commands import sim

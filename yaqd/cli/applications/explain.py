@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yaqd.cli.applications.attempts import Told, story
+from yaqd.cli.applications.explain_stages import show_stages
 from yaqd.cli.applications.explain_training import show_training
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import duration, print_fields, print_json, print_table
@@ -37,7 +38,8 @@ def explain(conf: Configuration, application: str, as_json: bool) -> None:
     should have waited and run, and how long they did. For a job of ours that is over: whether its map outputs were
     merged, why, and what that saved; that also under a stock ResourceManager, which knows nothing of the rest. For an
     unmodified job: what its nodes did with its map outputs by themselves, why, and what that saved. For a training job:
-    why it has its cores; under a stock ResourceManager, that nobody divides them.
+    why it has its cores; under a stock ResourceManager, that nobody divides them. In a queue that decides by stages:
+    the stages weighed, their scores, how many containers it should have, and what weighted fair sharing would do.
 
     \b
     Example:
@@ -113,6 +115,8 @@ def _show(found: dict[str, Any]) -> None:
     _show_kept(found["keptNodes"], found["keptForOthers"])
     if found.get("training"):
         show_training(found["training"])
+    if found.get("stages"):
+        show_stages(found["stages"])
     if found["waiting"]:
         click.echo()
         _show_waiting(found["waiting"])

@@ -8,7 +8,7 @@ from yaqd.policies.clotho.weights import BYTES_MAX
 
 def read_weights(path: Path | None) -> tuple[bytes, str]:
     """Return bytes and a name for them. Raises CommandError where the file cannot be read."""
-    from yaqd.sim.stages.shipped import shipped_weights
+    from yaqd.config.stage_weights import shipped_weights
 
     if path is None:
         return shipped_weights(), "shipped"

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
+from operator import itemgetter
 from typing import TypeVar
 
 from yaqd.model import ANY_HOST, ExecutionType, NodeId, Resource
@@ -190,6 +191,12 @@ class AskTable:
     def first(self, shape: Resource) -> Ask:
         """Return the first pending ask of this capability, for which there must be one."""
         return self._asks[self._by_shape[shape][0]]
+
+    def first_of(self, shape: Resource, priority: int) -> Ask | None:
+        """Return the first pending ask of this capability and priority; None: there is none."""
+        keys = self._by_shape.get(shape, [])
+        at = bisect_left(keys, priority, key=itemgetter(0))
+        return self._asks[keys[at]] if at < len(keys) and keys[at][0] == priority else None
 
     def check_room(self, rows: int) -> None:
         """Raise `TooManyAsks` when so many further rows might be too many."""

@@ -68,6 +68,10 @@ class Learned:
         self.last = scores
         return pick(scores, scene)
 
+    def scores(self, scene: Scene) -> Scores | None:
+        """Return what the network says of a scene with jobs; None: its weights do not load."""
+        return None if self._network is None else self._network.scores(scene)
+
     def _fall_back(self, why: FallBack, scene: Scene, more: str = "") -> StageChoice | None:
         if not self.fallbacks[why]:
             self._note(f"clotho: weighted fair sharing decides, as {why}{more}")

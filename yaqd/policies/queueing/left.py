@@ -38,6 +38,8 @@ class StageLeft:
     longest_s: float | None = None
     #: stages that must be over first, by priority
     after: tuple[int, ...] = ()
+    #: tasks that run
+    running: int = 0
 
 
 class StageTold(Protocol):
@@ -48,6 +50,7 @@ class StageTold(Protocol):
     task_ms: int
     work_ms: int
     longest_ms: int
+    running: int
 
     @property
     def after(self) -> Sequence[int]: ...
@@ -68,6 +71,7 @@ def told(message: StageTold) -> StageLeft:
         work_s=seconds("work_ms"),
         longest_s=seconds("longest_ms"),
         after=tuple(message.after[:STAGES_MAX]),
+        running=message.running,
     )
 
 
@@ -78,9 +82,11 @@ def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
     for stage in islice(stages, STAGES_MAX):
         after = tuple(dict.fromkeys(islice(stage.after, waits)))
         waits -= len(after)
+        tasks = max(0, min(stage.tasks, _TASKS_MAX))
         found[stage.priority] = replace(
             stage,
-            tasks=max(0, min(stage.tasks, _TASKS_MAX)),
+            tasks=tasks,
+            running=max(0, min(stage.running, tasks)),
             task_s=_known(stage.task_s),
             work_s=_known(stage.work_s),
             longest_s=_known(stage.longest_s),

@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 import numpy as np
 
+from yaqd.config.stage_weights import Objective, shipped_weights
 from yaqd.model.values import value
 from yaqd.policies.clotho.facts import StagePolicy
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.policies import STAGES
 from yaqd.sim.stages.rules import Finished, Rules
 from yaqd.sim.stages.settings import SETTINGS
-from yaqd.sim.stages.shipped import Objective, shipped_weights
 from yaqd.sim.stages.world import run_load
 from yaqd.sim.workloads.drawn import WorkloadError
 from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_graphs

@@ -9,4 +9,4 @@ _FILES: Final[dict[Objective, str]] = {"mean": "mean.npz", "makespan": "makespan
 
 def shipped_weights(objective: Objective = "mean") -> bytes:
     """Return the weights trained for the mean completion time, for the makespan, or without what `unseen` measures."""
-    return files("yaqd.sim.stages").joinpath("weights", _FILES[objective]).read_bytes()
+    return files("yaqd.config").joinpath("weights", _FILES[objective]).read_bytes()

@@ -1,0 +1,1 @@
+"""Which stage of which job gets the next container, in leaf queues whose ordering policy is `clotho`."""

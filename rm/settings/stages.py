@@ -1,0 +1,45 @@
+"""What the ResourceManager reads about leaf queues that decide by stages: the keys `yaq.clotho.*`. Blocking."""
+
+from base64 import b64encode
+from pathlib import Path
+from typing import Final
+
+from rm.scheduler.stages.spec import LEARNED, StagesSpec
+from yaqd.config import Configuration
+from yaqd.config.stage_weights import shipped_weights
+from yaqd.policies.clotho.policies import STAGES
+from yaqd.policies.clotho.weights import BYTES_MAX, WeightsError, unpack
+
+_PREFIX: Final = "yaq.clotho."
+_WEIGHTS: Final = "yaq.clotho.weights"
+
+
+def read_stages(conf: Configuration) -> StagesSpec:
+    """Return how queues decide by stages. Raises ConfigError."""
+    policy = conf.get_named(_PREFIX + "policy", _known)
+    return StagesSpec(
+        policy,
+        b64encode(_weights(conf)).decode() if policy == LEARNED else "",
+        conf.get_duration_ms(_PREFIX + "interval-ms", minimum=0, maximum=60_000) / 1000,
+        conf.get_duration_ms(_PREFIX + "move", minimum=0, maximum=600_000) / 1000,
+    )
+
+
+def _known(name: str) -> str:
+    """Raises UnknownPolicy."""
+    return name if name == LEARNED else STAGES.check(name)
+
+
+def _weights(conf: Configuration) -> bytes:
+    """Return the learned policy's weights, verified."""
+    path = (conf.get(_WEIGHTS) or "").strip()
+    if not path:
+        return shipped_weights()
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+        unpack(data)
+    except (OSError, WeightsError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise conf.error(_WEIGHTS, f"cannot be used: {why}", "name a file that `yaq clotho train` wrote") from None
+    return data

@@ -1,0 +1,47 @@
+"""The part of `yaq explain` about an application whose queue decides by stages."""
+
+from typing import Any
+
+import click
+
+from yaqd.cli.output import duration, print_table
+
+_HEADINGS = ("stage", "tasks left", "running", "coming", "a task takes", "open", "score")
+
+
+def show_stages(found: dict[str, Any]) -> None:
+    """Print what the queue weighed when it decided last, and what weighted fair sharing would have done."""
+    jobs, ago_s = found["jobs"], found["decidedAgoS"]
+    among = f"{jobs} application{'s' * (jobs != 1)}"
+    when = "has not decided yet" if ago_s is None else f"decided {duration(1000 * ago_s)} ago"
+    click.echo(f"\nIts queue decides by stages, by the policy {found['policy']}, among {among}. It {when}.")
+    limit = "not chosen so far" if found["limit"] is None else f"should have {found['limit']} at most"
+    idle = f", {found['idle']} of them idle" if found["idle"] else ""
+    click.echo(f"  It has {found['containers']} containers{idle}; {limit}.")
+    click.echo(f"  Weighted fair sharing would give it {_fair(found['weightedFair'])}.")
+    for reason, count in found["fallbacks"].items():
+        if count:
+            click.echo(f"  Weighted fair sharing decided {count} times, as {reason}.")
+    print_table(_HEADINGS, [_row(stage) for stage in found["stages"]], empty="")
+    for choice in found["choices"]:
+        whose = "free ones" if choice["source"] is None else f"those of {choice['source']}"
+        to = f"{choice['application']}, stage {choice['priority']}"
+        click.echo(f"  chosen: {choice['containers']} of {whose} for {to}")
+
+
+def _fair(found: dict[str, Any]) -> str:
+    if found["application"] is None:
+        return str(found["limit"])
+    return f"{found['limit']}, and the next one to {found['application']}, stage {found['priority']}"
+
+
+def _row(stage: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(stage["priority"]),
+        str(stage["tasks"]),
+        str(stage["running"]),
+        str(stage["coming"]),
+        "not known" if stage["taskS"] is None else duration(1000 * stage["taskS"]),
+        "yes" if stage["open"] else "no",
+        "-" if stage["score"] is None else f"{stage['score']:.3f}",
+    )
