@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.policies.policy_facts import few, hostile_s
 from yaqd.policies.queueing.facts import JobFacts
-from yaqd.policies.queueing.left import STAGES_MAX, StageLeft, bounded, facts_of
+from yaqd.policies.queueing.left import STAGES_MAX, StageLeft, bounded, facts_of, told
+from yaqd.proto import yarn_common_pb2 as pb
 
 #: two sources of a join, and what reads it: the longest chain goes through the second one
 PLAN = (
@@ -77,3 +78,5 @@ def test_no_more_is_kept_than_a_job_can_have() -> None:
     assert len(kept) == STAGES_MAX
     assert sum(len(stage.after) for stage in kept) <= 4 * STAGES_MAX
     assert bounded([StageLeft(1, 2), StageLeft(1, 3)]) == (StageLeft(1, 3),)
+    assert [bounded([StageLeft(1, 2, running=many)])[0].running for many in (-1, 1, 9)] == [0, 1, 2]
+    assert told(pb.StageLeft(priority=1, tasks=3, running=2)) == StageLeft(1, 3, running=2)

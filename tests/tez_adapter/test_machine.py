@@ -44,8 +44,8 @@ def test_what_is_left_is_told_stage_by_stage() -> None:
         drive(ev.TaskRequested(f"c{number}"))
     drive.now = 8.0
     drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))  # its container goes on with the third map
-    assert drive.machine.left(9.0) == (StageLeft(10, 2, 8.0, 7.0, 7.0), StageLeft(20, 2, after=(10,)))
-    assert drive.machine.left(1e9)[0] == StageLeft(10, 2, 8.0, 0.0, 0.0), "what has overrun is about to end"
+    assert drive.machine.left(9.0) == (StageLeft(10, 2, 8.0, 7.0, 7.0, running=2), StageLeft(20, 2, after=(10,)))
+    assert drive.machine.left(1e9)[0] == StageLeft(10, 2, 8.0, 0.0, 0.0, running=2), "what has overrun is about to end"
     drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
     drive(ev.AttemptSucceeded(AttemptId(0, 2, 0)))
     assert [stage.priority for stage in drive.machine.left(9.0)] == [20]

@@ -16,6 +16,7 @@ from yaqd.ipc.errors import ApplicationMasterNotRegistered, Retriable, RpcConnec
 from yaqd.model import ApplicationAttemptId, ApplicationId
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol as Protocol
+from yaqd.proto.words import STAGES
 from yaqd.security import AMRMTokenSecrets, RollingKeys
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
@@ -31,9 +32,13 @@ class Scheduler:
         self.rpc.register(Protocol.allocate, self._allocate)
         self._answers = list(answers)
         self.requests: list[pb.AllocateRequest] = []
+        self.understood: list[list[str]] = []
         self.is_done = asyncio.Event()
 
-    def _register(self, _: pb.RegisterApplicationMasterRequest, __: Caller) -> pb.RegisterApplicationMasterResponse:
+    def _register(
+        self, request: pb.RegisterApplicationMasterRequest, _: Caller
+    ) -> pb.RegisterApplicationMasterResponse:
+        self.understood.append(list(request.yaq_understands))
         return pb.RegisterApplicationMasterResponse(scheduler_resource_types=[pb.MEMORY])
 
     async def _allocate(self, request: pb.AllocateRequest, _: Caller) -> pb.AllocateResponse:
@@ -51,29 +56,37 @@ class Scheduler:
         return [(list(t.blacklist_additions), list(t.blacklist_removals)) for t in told]
 
 
-async def converse(scheduler: Scheduler, *steps: Callable[[ResourceManagerLink], None]) -> int:
-    """One step after each answer; how often the job manager heard of a registration."""
-    await scheduler.rpc.start()
-    left = list(steps)
-    registered: list[Any] = []
-
-    def answered(_: pb.AllocateResponse) -> None:
-        if left:
-            left.pop(0)(link)
-
+def link_to(
+    scheduler: Scheduler,
+    answered: Callable[[pb.AllocateResponse], None] = lambda _: None,
+    registered: Callable[[pb.RegisterApplicationMasterResponse], None] = lambda _: None,
+) -> ResourceManagerLink:
     machine = JobMachine(mapreduce(1, 0))
-    link = ResourceManagerLink(
+    return ResourceManagerLink(
         scheduler.rpc.address,
         str(ATTEMPT),
         scheduler.tokens.mint(ATTEMPT),
         asks=machine.asks,
         progress=machine.progress,
         left=WorkLeft(machine, lambda: 0.0, lambda _: None),
-        on_registered=registered.append,
+        on_registered=registered,
         on_response=answered,
         heartbeat_s=1.0,
         options={},  # type: ignore[typeddict-item]
     )
+
+
+async def converse(scheduler: Scheduler, *steps: Callable[[ResourceManagerLink], None]) -> int:
+    """One step after each answer; how often the job manager heard of a registration."""
+    await scheduler.rpc.start()
+    left = list(steps)
+    registered: list[pb.RegisterApplicationMasterResponse] = []
+
+    def answered(_: pb.AllocateResponse) -> None:
+        if left:
+            left.pop(0)(link)
+
+    link = link_to(scheduler, answered, registered.append)
 
     async def heartbeats() -> None:
         while True:
@@ -111,9 +124,24 @@ async def test_hosts_to_avoid_are_told_again(error: Exception, registrations: in
     told = [nothing, (["h1", "h2", "h3"], []), ([], ["h2"]), lost]
     again = (["h1"], []) if registrations == 2 else (["h1"], ["h3"])
     assert scheduler.blacklists() == [*told, again, nothing]
+    assert scheduler.understood == [[STAGES]] * registrations
 
 
 async def test_what_was_heard_is_told_once() -> None:
     scheduler = Scheduler(None, None, None)
     assert await converse(scheduler, lambda link: link.blacklist(("h1",), ())) == 1
     assert scheduler.blacklists() == [([], []), (["h1"], []), ([], []), ([], [])]
+
+
+async def test_more_that_is_asked_for_and_other_containers_that_wait_for_a_word_are_told_at_once() -> None:
+    scheduler = Scheduler()
+    await scheduler.rpc.start()
+    link = link_to(scheduler)
+    woken = []
+    for wanted, idle in ((2, 0), (2, 0), (1, 0), (1, 1), (1, 1), (1, 0), (2, 0)):
+        link._wake.clear()
+        link.wake_if_changed((wanted,), idle)
+        woken.append(link._wake.is_set())
+    await link.close()
+    await scheduler.rpc.stop()
+    assert woken == [True, False, False, True, False, True, True]

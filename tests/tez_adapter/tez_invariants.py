@@ -29,6 +29,7 @@ def validate(machine: JobMachine) -> None:
     for container in machine.containers.values():
         if container.attempt is not None:
             assert container.attempt.live and container.attempt.container == container.id
+        assert container.meant_for is None or container.state in (ContainerState.IDLE, ContainerState.STOPPING)
         assert (container.id in machine.held._idle) == (container.state is ContainerState.IDLE)
     for ask in machine.asks():
         assert ask.count > 0

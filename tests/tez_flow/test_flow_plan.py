@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tez_adapter.flow.names import output_name, wanted_by
 from tez_adapter.flow.plan import EdgeKind, FlowPlan, counted, plan_flow
 from tez_adapter.flow.program import load_flow
+from yaqd.cli.jobs.dag import dag
 from yaqd.mapreduce import Flow, Job, JobError
 
 
@@ -236,3 +238,29 @@ def test_a_long_chain_of_maps_is_refused_or_planned() -> None:
     stream.write("out")
     with pytest.raises(JobError, match="more than 100 steps without a shuffle"):
         plan_flow(flow)
+
+
+def test_what_tasks_take_is_said_by_step_and_summed_by_stage() -> None:
+    flow = Flow()
+    parsed = flow.read("in").then(Parse, task_s=2).then(Parse).then(Parse, task_s=0.5)
+    parsed.then(Count, reduces=3, task_s=4.0).then(Count).write("out")
+    plan = planned(flow, 5)
+    assert [stage.task_s for stage in plan.stages] == [2.5, 4.0, None], "its map is a part of the first stage's tasks"
+
+
+@pytest.mark.parametrize("said", [0, -1.0, float("nan"), float("inf"), 10**400, "3", True])
+def test_what_no_task_can_take_is_refused(said: float) -> None:
+    with pytest.raises(JobError, match=r"\.then\(Parse\): task_s is .*: give the seconds"):
+        Flow().read("a").then(Parse, task_s=said)
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_what_tasks_take_is_shown_where_the_flow_says_it(tmp_path: Path, said: bool) -> None:
+    (tmp_path / "in").write_text("a\n")
+    (tmp_path / "job.py").write_text(
+        "from yaqd.mapreduce import Flow, Job\nf = Flow()\n"
+        f"f.read({str(tmp_path / 'in')!r}).then(Job, task_s={2.5 if said else None}).write({str(tmp_path / 'out')!r})\n"
+    )
+    shown = CliRunner().invoke(dag, ["plan", str(tmp_path / "job.py")], catch_exceptions=False).output.splitlines()
+    assert shown[0].split()[:4] == (["stage", "tasks", "task", "s"] if said else ["stage", "tasks", "reads", "then"])
+    assert shown[1].split()[1:3] == (["1", "2.5"] if said else ["1", "files"])

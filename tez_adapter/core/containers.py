@@ -1,18 +1,22 @@
 """The containers a job holds: which attempt goes into which, which of them rest, which are given back.
 
 Containers outlive attempts: a task process asks for its next task when one is done. A container that came for a map may
-go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices first.
+go on with a reduce. So a container matches any vertex whose resource fits in it, earlier vertices first, unless the
+ResourceManager decides about stages (`stage_orders`).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import AttemptId
+from tez_adapter.core.events import Turn
 from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures
 from tez_adapter.core.records import Attempt, Container, Vertex
+from tez_adapter.core.stage_orders import StageOrders
 from tez_adapter.core.states import AttemptEvent, ContainerEvent, ContainerState, TaskEvent
-from tez_adapter.core.turn import Turn
+from yaqd.model.stages import StagesOrder
 
 #: a job with fewer containers needs each for its tasks
 _LENDS_FROM: Final = 4
@@ -25,6 +29,7 @@ class HeldContainers:
         self._job = job
         self._hosts = hosts
         self._turn = turn
+        self.orders = StageOrders(job, turn)
         #: held by nobody's attempt, in the order they came to rest
         self._idle: dict[str, None] = {}
         #: launched and not heard of yet, in the order of their launch: at their node they may wait behind others
@@ -68,12 +73,12 @@ class HeldContainers:
         attempt = Attempt(attempt_id, container.id, container.node, container.host, self._turn.now, self._turn.now)
         task.attempts.append(attempt)
         vertex.running[attempt_id] = attempt
-        container.attempt = attempt
+        container.attempt, container.vertex = attempt, vertex.index
         return attempt
 
     def rest(self, container: Container) -> None:
         self._job.changes.container(container, ContainerEvent.ATTEMPT_ENDED)
-        container.idle_since = self._turn.now
+        container.idle_since = container.undecided_since = self._turn.now
         self._idle[container.id] = None
 
     def feed_idle(self) -> None:
@@ -81,8 +86,9 @@ class HeldContainers:
         for container_id in list(self._idle):
             container = self._job.containers[container_id]
             avoided = self._hosts.is_avoided(container.host) or self._is_due_back(container) or self._is_lent(container)
-            vertex = None if avoided else self._job.demand.vertex_for(container.resource, container.may_go_on_with)
-            waiting = None if avoided else self._waiting_for(container, vertex)
+            among = () if avoided else self.orders.for_idle(container)
+            vertex = self._job.demand.vertex_for(container.resource, container.may_go_on_with, among)
+            waiting = self._waiting_for(container, vertex, among)
             if waiting is not None:
                 self._give(container, self._take_over(waiting, container))
             elif vertex is not None:
@@ -92,20 +98,21 @@ class HeldContainers:
 
     def _give(self, container: Container, attempt: Attempt) -> None:
         del self._idle[container.id]
+        container.meant_for = None
         self._job.changes.container(container, ContainerEvent.TASK_GIVEN)
         self._job.changes.attempt(attempt, AttemptEvent.FETCHED)
         attempt.began = attempt.moved = attempt.heard = self._turn.now
         container.had_task = True
         self._turn.out.append(ev.GiveTask(container.id, attempt.id))
 
-    def _waiting_for(self, container: Container, vertex: Vertex | None) -> Attempt | None:
-        """An attempt of a vertex before this one whose own container has not come up yet.
+    def _waiting_for(self, container: Container, vertex: Vertex | None, among: Sequence[Vertex]) -> Attempt | None:
+        """An attempt of a vertex among these, before this one, whose own container has not come up yet.
 
         A container that waits in its node's queue would otherwise see the job's other containers go on with reduces.
         These hold the room that it waits for, and themselves wait for its map.
         """
         before = len(self._job.vertices) if vertex is None else vertex.index
-        if not before:
+        if not before or not among:
             return None
         for container_id in list(self._unheard):
             waiting = self._job.containers.get(container_id)
@@ -116,7 +123,7 @@ class HeldContainers:
             if attempt is None or attempt.id.vertex >= before:
                 continue
             found = self._job.vertices[attempt.id.vertex]
-            fits = self._job.counted.fits(found.spec.resource, container.resource) and container.may_go_on_with(found)
+            fits = found in among and self._job.demand.suits(found, container)
             if fits and container.host not in found.failed_on.get(attempt.id.task, ()):
                 return attempt
         return None
@@ -125,9 +132,20 @@ class HeldContainers:
         """The container that was started for it gets another task when it comes up, or is told to end."""
         waiting = self._job.containers[attempt.container]
         waiting.attempt = None
-        container.attempt = attempt
+        container.attempt, container.vertex = attempt, attempt.id.vertex
         attempt.container, attempt.node, attempt.host = container.id, container.node, container.host
         return attempt
+
+    # ---- the ResourceManager's word
+
+    def obey(self, order: StagesOrder) -> None:
+        """Take an order about stages: idle containers are meant for vertices, or given back."""
+        for container in self.orders.hear(order, [self._job.containers[name] for name in self._idle]):
+            self.dismiss(container)
+
+    def undecided(self) -> int:
+        """Count the idle containers that wait for the ResourceManager's word where to go on."""
+        return sum(self.orders.is_undecided(self._job.containers[name]) for name in self._idle)
 
     # ---- given back
 
@@ -139,7 +157,12 @@ class HeldContainers:
                 self.dismiss(container)
 
     def _is_due_back(self, container: Container) -> bool:
-        """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next."""
+        """Held for long, in a cluster that is full: the ResourceManager shall say who gets its room next.
+
+        Where its orders decide it says so by them.
+        """
+        if self.orders.decides:
+            return False
         return self._is_full(container) and self._turn.now - container.held_since > self._job.spec.limits.reuse_max_s
 
     def _is_lent(self, container: Container) -> bool:

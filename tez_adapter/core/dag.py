@@ -56,6 +56,8 @@ class VertexSpec:
     phase: str = ""
     #: of its attempts' names, where several vertices share a letter
     first_name: int = 0
+    #: how long one of its tasks should run as far as the user says, s
+    task_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,9 @@ class Limits:
     idle_release_s: float = 2.0
     #: a container held longer than this takes no further task where the cluster is full: others may be due, seconds
     reuse_max_s: float = 15.0
+    #: where a ResourceManager decides about stages: an idle container for which its order does not come in so long goes
+    #: on without, seconds. It decides many times a second; and what waits in vain must go on before it is given back
+    order_wait_s: float = 1.0
     #: share of the containers held that early target tasks may take while source tasks wait
     ramp_up: float = 0.5
     #: source tasks waiting without any container for so long take one from a target task, seconds

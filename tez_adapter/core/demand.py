@@ -4,7 +4,7 @@ Earlier vertices come first. A vertex whose sources still wait gets only a share
 the sources that are done (as MapReduce ramps up its reduces): reduces must not take the room that maps need.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tez_adapter.core.counted import Counted
@@ -68,9 +68,9 @@ class Demand:
         """Count the containers still wanted, by vertex. It changes exactly when the asks should be told again."""
         return tuple(min(len(v.pending), self._room_for(v)) for v in self._vertices)
 
-    def vertex_for(self, room: Resource, accept: Callable[[Vertex], bool]) -> Vertex | None:
-        """Return the vertex whose task a container of this size should run."""
-        for vertex in self._vertices:
+    def vertex_for(self, room: Resource, accept: Callable[[Vertex], bool], among: Sequence[Vertex]) -> Vertex | None:
+        """Return the first of these vertices whose task a container of this size should run."""
+        for vertex in among:
             if self.is_wanted(vertex) and accept(vertex) and self._counted.fits(vertex.spec.resource, room):
                 return vertex
         return None
@@ -85,12 +85,16 @@ class Demand:
 
     def is_in_sight(self, container: Container) -> bool:
         """Return whether there is work that the container's process could get later."""
-        return any(
-            (not v.ready or v.pending)
-            and container.may_go_on_with(v)
-            and self._counted.fits(v.spec.resource, container.resource)
-            for v in self._vertices
-        )
+        return any((not v.ready or v.pending) and self.suits(v, container) for v in self._vertices)
+
+    def suits(self, vertex: Vertex, container: Container) -> bool:
+        """Return whether the container's process could run the vertex's tasks, were there some."""
+        return container.may_go_on_with(vertex) and self._counted.fits(vertex.spec.resource, container.resource)
+
+    def startable(self, vertex: Vertex) -> int:
+        """Count the vertex's tasks that no container has yet, those that may not start yet included."""
+        tasks = len(vertex.pending) if vertex.ready else vertex.spec.tasks - vertex.over
+        return max(0, min(tasks, vertex.limit - len(vertex.running)))
 
     def _room_for(self, vertex: Vertex) -> int:
         """How many more of its tasks may start."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.states import JobState
 from yaqd.model import Resource
+from yaqd.model.stages import StagesOrder
 
 # ---- events
 
@@ -134,6 +135,13 @@ class ResourcesCounted:
 
 
 @dataclass(frozen=True, slots=True)
+class StagesOrdered:
+    """The ResourceManager says where idle containers go on, or that it does not say."""
+
+    order: StagesOrder
+
+
+@dataclass(frozen=True, slots=True)
 class KillRequested:
     reason: str
 
@@ -180,6 +188,7 @@ Event = (
     | NodeLost
     | ClusterSeen
     | ResourcesCounted
+    | StagesOrdered
     | KillRequested
     | AbortRequested
     | JobCompleted
@@ -267,3 +276,16 @@ class Finish:
 
 
 Decision = Launch | LaunchMerger | GiveTask | GiveExit | Release | Stop | AskNode | AnswerCommit | Blacklist | Finish
+
+
+class Turn:
+    """The event at hand, as all parts of the machine see it."""
+
+    def __init__(self) -> None:
+        #: seconds on the caller's clock
+        self.now = 0.0
+        #: decided so far, in the order in which it is to be carried out
+        self.out: list[Decision] = []
+
+    def begin(self, now: float) -> None:
+        self.now, self.out = now, []

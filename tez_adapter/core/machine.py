@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
 from tez_adapter.core.dag import DagSpec
+from tez_adapter.core.events import Turn
 from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.notices import Notices
@@ -28,7 +29,6 @@ from tez_adapter.core.states import (
     ContainerState,
     JobState,
 )
-from tez_adapter.core.turn import Turn
 from tez_adapter.core.watch import Watch
 from tez_adapter.core.wording import exit_text, given_up_text, too_small_text
 from yaqd.model import ExitStatus
@@ -87,6 +87,7 @@ class JobMachine:
             ev.NodeLost: self._on_node_lost,
             ev.ClusterSeen: self._on_cluster,
             ev.ResourcesCounted: self._on_counted,
+            ev.StagesOrdered: self._on_ordered,
             ev.KillRequested: self._on_kill,
             ev.AbortRequested: self._on_abort,
             ev.JobCompleted: self._on_job_completed,
@@ -128,7 +129,8 @@ class JobMachine:
         if self._unusable.park(event.container, event.node):
             return
         spare = first.spec.opportunistic > 0
-        vertex = self._job.demand.vertex_for(event.resource, lambda v: may_run(v.spec, spare=spare))
+        among = self.held.orders.for_new(first)
+        vertex = self._job.demand.vertex_for(event.resource, lambda v: may_run(v.spec, spare=spare), among)
         if vertex is None:
             self._turn.out.append(ev.Release(event.container))
             self._note_too_small(first, event)
@@ -330,6 +332,10 @@ class JobMachine:
     def _on_counted(self, event: ev.ResourcesCounted) -> None:
         self._job.counted.cores = event.cores
         self._too_small.clear()
+        self.held.orders.forget()
+
+    def _on_ordered(self, event: ev.StagesOrdered) -> None:
+        self.held.obey(event.order)
 
     # ---- time
 

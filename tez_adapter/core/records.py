@@ -74,6 +74,12 @@ class Container:
     state: ContainerState = ContainerState.STARTING
     attempt: Attempt | None = None
     idle_since: float = 0.0
+    #: of its last attempt, by index
+    vertex: int = -1
+    #: by index: whose tasks it takes once they may start, as the ResourceManager said; None: it has said none
+    meant_for: int | None = None
+    #: while it is idle: since when it waits for that
+    undecided_since: float = 0.0
     #: when its node was last asked whether it waits there, and when it said so
     asked_at: float = 0.0
     waited_at: float = -math.inf

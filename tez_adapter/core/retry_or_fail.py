@@ -4,11 +4,11 @@ import math
 
 from tez_adapter.core import events as ev
 from tez_adapter.core.containers import HeldContainers
+from tez_adapter.core.events import Turn
 from tez_adapter.core.job import JobRecords
 from tez_adapter.core.nodes import HostFailures, UnusableNodes
 from tez_adapter.core.records import Attempt, Task, Vertex
 from tez_adapter.core.states import AttemptEvent, AttemptState, ContainerState, JobState, TaskEvent, TaskState
-from tez_adapter.core.turn import Turn
 from tez_adapter.core.wording import verdict
 
 

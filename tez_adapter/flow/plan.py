@@ -74,6 +74,8 @@ class Stage:
     first_name: int = 0
     #: by output: the number of its first part
     first_parts: Mapping[int, int] = field(default_factory=dict)
+    #: what one of its tasks should take, s: what the flow says of the steps in it; None: it says nothing
+    task_s: float | None = None
 
     @property
     def reads_files(self) -> bool:
@@ -270,10 +272,17 @@ class _Planner:
                 tuple(edges[head]),
                 tuple(self._channels[head]),
                 self._nodes[head].reduces,
+                task_s=self._task_s(head),
             )
             for head in order
         ]
         return FlowPlan(tuple(stages), tuple(self._outputs))
+
+    def _task_s(self, head: int) -> float | None:
+        """The map of a step that shuffles has no time of its own: what the flow says of it is said of its reduce."""
+        within = {branch.step for branch in _all_of(self._trees[head]) if branch.step >= 0 and branch.channel < 0}
+        said = [task_s for step in sorted({head, *within}) if (task_s := self._nodes[step].task_s) is not None]
+        return sum(said) if said else None
 
 
 def _all_of(tree: Sequence[Branch]) -> Iterator[Branch]:
@@ -319,6 +328,7 @@ def counted(plan: FlowPlan, splits: Sequence[int]) -> FlowPlan:
                 first_split if stage.reads_files else 0,
                 first_name,
                 {output: parts[output] for output in sorted(written)},
+                stage.task_s,
             )
         )
         first_split += tasks if stage.reads_files else 0

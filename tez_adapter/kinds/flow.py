@@ -92,6 +92,7 @@ def _vertex(stage: Stage, at: int, conf: Configuration, splits: Sequence[dict[st
         timeout_s=conf.get_int("mapreduce.task.timeout", 600_000, minimum=0) / 1000,
         phase=phase,
         first_name=stage.first_name,
+        task_s=stage.task_s,
     )
     if not stage.reads_files:
         return vertex

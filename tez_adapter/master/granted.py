@@ -12,6 +12,7 @@ from yaqd.model import ContainerId, NodeState
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.stages import stages_order
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ class Granted:
         self._ids: dict[str, ContainerId] = {}
         #: what the ResourceManager said at a registration of which the machine has not heard yet
         self._news: list[ev.Event] = []
+        #: of the latest order about stages since then
+        self._ordered = 0
 
     def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
         """Note the registration's answer, before anything that comes after it.
@@ -33,6 +36,7 @@ class Granted:
         Memory counts even where the answer names nothing.
         """
         self._news = [ev.ResourcesCounted(cores=pb.CPU in response.scheduler_resource_types)]
+        self._ordered = 0
 
     def events(self, response: pb.AllocateResponse) -> Iterator[ev.Event]:
         """Yield the events in the order to be handled; a container's id is forgotten once its end has been handled."""
@@ -56,6 +60,11 @@ class Granted:
             node_id = convert.node_id(allocated.nodeId)
             resource = convert.resource(allocated.resource)
             yield ev.ContainerAllocated(name, str(node_id), node_id.host, resource, allocated.priority.priority)
+        if response.HasField("yaq_orders") and response.yaq_orders.HasField("stages"):
+            order = stages_order(response.yaq_orders.stages)
+            if order.sequence > self._ordered:
+                self._ordered = order.sequence
+                yield ev.StagesOrdered(order)
 
     def take(self, container: str) -> common.Container:
         """Take what was granted, to be started now."""

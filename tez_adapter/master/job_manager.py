@@ -223,7 +223,8 @@ class ApplicationMaster:
         if self._stages is not None:
             self._stages.follow()
         self._umbilical.outputs_may_have_changed()
-        self._rm.wake_if_changed(self.machine.wanted() + (() if self._merging is None else self._merging.wanted))
+        wanted = self.machine.wanted() + (() if self._merging is None else self._merging.wanted)
+        self._rm.wake_if_changed(wanted, self.machine.held.undecided())
         return decisions
 
     def _note(self, line: str) -> None:

@@ -25,6 +25,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationClientProtocol
 from yaqd.proto.protocols import ApplicationMasterProtocol as Protocol
+from yaqd.proto.words import STAGES
 from yaqd.security import Token
 
 log = logging.getLogger(__name__)
@@ -133,11 +134,12 @@ class ResourceManagerLink:
         self._answered_at = 0.0
         self._answered = asyncio.Event()
         self._wanted: tuple[int, ...] = ()
+        self._idle = 0
         self._registration = pb.RegisterApplicationMasterRequest()
 
     async def register(self, host: str, port: int, tracking_url: str) -> pb.RegisterApplicationMasterResponse:
         self._registration = pb.RegisterApplicationMasterRequest(
-            host=host, rpc_port=port, tracking_url=tracking_url, yaq_tolerates_waiting=True
+            host=host, rpc_port=port, tracking_url=tracking_url, yaq_tolerates_waiting=True, yaq_understands=[STAGES]
         )
         if self._reports is not None:
             self._registration.yaq_understands.extend(self._reports.words)
@@ -156,11 +158,15 @@ class ResourceManagerLink:
         """Sends a heartbeat soon: something changed that the ResourceManager should know."""
         self._wake.set()
 
-    def wake_if_changed(self, wanted: tuple[int, ...]) -> None:
-        """Wakes the link if more is asked for. Called with the machine's short form of its asks after every event."""
+    def wake_if_changed(self, wanted: tuple[int, ...], idle: int) -> None:
+        """Wakes the link if more is asked for, or other containers wait for the ResourceManager's word.
+
+        Called after every event. `wanted`: the machine's short form of its asks. `idle`: how many containers wait.
+        """
         grown = len(wanted) != len(self._wanted) or any(w > b for w, b in zip(wanted, self._wanted, strict=True))
-        self._wanted = wanted
-        if grown:
+        changed = idle != self._idle
+        self._wanted, self._idle = wanted, idle
+        if grown or changed:
             # less is told with the next heartbeat: tasks end all the time, and a surplus container is given back
             self.expect_news()
             self.wake()

@@ -20,6 +20,8 @@ from yaqd.mapreduce.job import Job
 
 #: steps, inputs and outputs of one flow
 NODES_MAX: Final = 1000
+#: no task takes longer: 30 years, s
+_TASK_S_MAX: Final = 1e9
 
 
 class NodeKind(StrEnum):
@@ -47,6 +49,8 @@ class FlowNode:
     sides: Mapping[str, int] = field(default_factory=dict)
     #: STEP: it has tasks of its own also where it has no reduce
     is_apart: bool = False
+    #: STEP: what one of its tasks should take, s; None: nobody has said
+    task_s: float | None = None
     #: READ, WRITE
     path: str = ""
     #: READ, WRITE: how records look there
@@ -125,15 +129,19 @@ class Stream:
         params: Mapping[str, Any] | None = None,
         sides: Mapping[str, "Stream"] | None = None,
         apart: bool = False,
+        task_s: float | None = None,
     ) -> "Stream":
         """Return what a step yields of these pairs.
 
         `reduces`: of its reduce tasks, by default as the class says. `sides`: streams that each task gets whole, as
-        lists of pairs in `self.task.sides`. `apart`: a step without a reduce gets tasks of its own.
+        lists of pairs in `self.task.sides`. `apart`: a step without a reduce gets tasks of its own. `task_s`: how long
+        one of its tasks should take, s, for a scheduler that has not seen any; of a step that runs in the tasks of
+        another one, what it adds to these.
         """
         if not (isinstance(job, type) and issubclass(job, Job)):
             raise JobError(f".then({job!r}): give a subclass of yaqd.mapreduce.Job")
         where = f".then({job.__name__})"
+        _check_task_s(task_s, where)
         count = _reduces_of(job, reduces, where, is_join=self.flow.nodes[self.number].kind is NodeKind.JOIN)
         others = {name: self.flow.number_of(stream, f"{where}, side {name}") for name, stream in (sides or {}).items()}
         for name, number in others.items():
@@ -149,6 +157,7 @@ class Stream:
             params=dict(params or {}),
             sides=others,
             is_apart=apart and not count,
+            task_s=task_s,
             name=job.name or job.__name__,
         )
         return self.flow._add(node)
@@ -164,6 +173,11 @@ class Stream:
     def _written_as(self) -> str:
         node = self.flow.nodes[self.number]
         return node.job.output_format if node.job is not None else Job.output_format
+
+
+def _check_task_s(said: float | None, where: str) -> None:
+    if said is not None and (type(said) not in (int, float) or not 0 < said <= _TASK_S_MAX):
+        raise JobError(f"{where}: task_s is {said!r}: give the seconds that one of its tasks takes, above 0")
 
 
 def _reduces_of(job: type[Job], said: int | None, where: str, *, is_join: bool) -> int:

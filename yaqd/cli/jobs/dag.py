@@ -56,9 +56,10 @@ def plan(conf: Configuration, script: str, paths: tuple[str, ...], as_json: bool
         outputs = [{"path": output.path, "format": output.format} for output in planned.spec.outputs]
         print_json({"name": planned.name, "stages": stages, "outputs": outputs})
         return
-    headings = ("stage", "tasks", "reads", "then", "writes")
-    rows = [[stage[key] for key in ("name", "tasks", "reads", "then", "writes")] for stage in stages]
-    print_table(headings, rows, empty="no stages")
+    said = {"task_s": "task s"} if any(stage["task_s"] is not None for stage in stages) else {}
+    columns = {"name": "stage", "tasks": "tasks", **said, "reads": "reads", "then": "then", "writes": "writes"}
+    rows = [["" if stage[key] is None else stage[key] for key in columns] for stage in stages]
+    print_table(tuple(columns.values()), rows, empty="no stages")
 
 
 def _stage(planned: "PlannedFlow", at: int) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def _stage(planned: "PlannedFlow", at: int) -> dict[str, Any]:
     return {
         "name": stage.name,
         "tasks": stage.tasks,
+        "task_s": stage.task_s,
         "reads": reads_of(planned.plan, at),
         "then": steps_of(planned.program.flow, stage),
         "writes": writes_of(planned.plan, planned.spec, at),
