@@ -5,6 +5,9 @@ make. None of them ends by itself. A job stands still when it wants containers, 
 any even if all but masters ended. The end of such a job's master may give another one what it waits for. Where that
 lasts, the youngest of those masters is ended. Its attempt does not count, as always when a container is preempted.
 
+A node may be reserved for a job for which masters leave no room there. What is free on it is given to nobody else, so
+it is no room for the others.
+
 Whoever yielded is let start again when there is room for its master beside what the other wants. It also starts again
 when the other has ended, wants nothing any more, or stands still all the same. Before that it would bring the other to
 a standstill again. A master that wants nothing works by itself, as far as anybody knows, and is left alone.
@@ -100,12 +103,24 @@ class Room:
         return any(self._takes(attempt, wanted, ask, node) for node in self._view.nodes.all())
 
     def _takes(self, attempt: AttemptView, wanted: Resource, ask: Ask | None, node: NodeView) -> bool:
+        if node.is_draining or not self._is_beside_masters(wanted, node) or self._is_kept_in_vain(node):
+            return False
+        return attempt.accepts(node) and (ask is None or not ask.insists_on_others(node.id.host, node.rack))
+
+    def _is_beside_masters(self, wanted: Resource, node: NodeView) -> bool:
         masters, change = node.masters, self._change
         if change is not None and change.node_id == node.id:
             masters = masters + change.resource
-        if node.is_draining or not self._view.calculator.fits(wanted + masters, node.total):
-            return False
-        return attempt.accepts(node) and (ask is None or not ask.insists_on_others(node.id.host, node.rack))
+        return self._view.calculator.fits(wanted + masters, node.total)
+
+    def _is_kept_in_vain(self, node: NodeView) -> bool:
+        """Tell whether the node is reserved for an ask that masters leave no room here; nobody else is given it."""
+        hold, change = node.reserved, self._change
+        if hold is None or (change is not None and change.application is hold.attempt.app):
+            return False  # what is reserved for an attempt ends with its master
+        app, size = hold.attempt.app, hold.size
+        gets_it = self._has_turn(app) and self._queues_take(app.leaf, size) and self._is_beside_masters(size, node)
+        return not gets_it
 
     def _queues_take(self, leaf: QueueView, shape: Resource) -> bool:
         fits = self._view.calculator.fits
