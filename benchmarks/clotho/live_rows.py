@@ -181,9 +181,7 @@ def _written(conf: Configuration, number: int, stages: list[Stage], folder: Path
     return Written(flow, paths, [stage.name for stage in planned])
 
 
-def _ran(
-    conf: Configuration, submitted: list[SubmittedJob], jobs: list[list[Stage]], written: list[Written]
-) -> Ran:
+def _ran(conf: Configuration, submitted: list[SubmittedJob], jobs: list[list[Stage]], written: list[Written]) -> Ran:
     took, began, at_ms, beyond, moves = [], [], list[int](), list[float](), list[float]()
     for job, stages, flow in zip(submitted, jobs, written, strict=True):
         result = job.wait(timeout_s=_TIMEOUT_S)

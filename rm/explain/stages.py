@@ -21,13 +21,13 @@ class ExplainStages:
         self._cluster = cluster
 
     def application(self, app: Application) -> dict[str, Any] | None:
-        """Return what its queue weighed when it decided last; None: it does not decide by stages, or knows of none."""
+        """Return what its queue weighs; None: it does not decide by stages, or knows of none."""
         facts = self._cluster.scheduler.facts
         scheduled = facts.application(app.id)
-        leaf = facts.stages_of(scheduled.leaf) if scheduled is not None else None
-        if leaf is None or scheduled is None:
+        found = facts.stages_of(scheduled.leaf) if scheduled is not None else None
+        if found is None:
             return None
-        weighed = leaf.weighed()
+        leaf, weighed = found
         place = next((at for at, one in enumerate(weighed.sketches) if one.app is scheduled), None)
         if place is None:
             return None
@@ -40,10 +40,10 @@ class ExplainStages:
     def _told(self, leaf: LeafStages, weighed: Weighed, place: int) -> dict[str, Any]:
         own = weighed.sketches[place]
         facts = self._cluster.scheduler.facts
-        policy, fair = leaf.policy, weighed.fair_choice
+        policy, fair = leaf.chooser.policy, weighed.fair_choice
         at = weighed.decided.at
         return {
-            "policy": leaf.name,
+            "policy": leaf.chooser.name,
             #: how often weighted fair sharing decided instead, by reason
             "fallbacks": dict(policy.fallbacks) if isinstance(policy, Learned) else {},
             "decidedAgoS": round(self._cluster.clock.now() - at, 3) if math.isfinite(at) else None,

@@ -15,7 +15,7 @@ from rm.scheduler.quality.outlook import TrainingOutlook
 from rm.scheduler.quality.training import Training
 from rm.scheduler.queues.admission import refusal, why_inactive
 from rm.scheduler.queues.user_limits import masters_limit, user_limit, user_masters_limit
-from rm.scheduler.stages.leaf import LeafStages
+from rm.scheduler.stages.leaf import LeafStages, Weighed
 from rm.scheduler.stages.stages import Stages
 from rm.scheduler.view.calculators import AllocationBounds, Calculator
 from rm.scheduler.view.cluster import ClusterView
@@ -201,8 +201,8 @@ class Facts:
         """When a leaf queue decides that waits for its time, scheduler's seconds; None: none waits."""
         return self._stages.due_at
 
-    def stages_of(self, leaf: QueueView) -> LeafStages | None:
-        """Return what a leaf queue decides by stages; None: it does not."""
+    def stages_of(self, leaf: QueueView) -> tuple[LeafStages, Weighed] | None:
+        """Return what a leaf queue decides by stages, and how its applications stand; None: it does not."""
         return self._stages.get(leaf)
 
     # ---- nodes and their queues

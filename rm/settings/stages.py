@@ -4,10 +4,10 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Final
 
-from rm.scheduler.stages.spec import LEARNED, StagesSpec
+from rm.scheduler.stages.spec import StagesSpec
 from yaqd.config import Configuration
 from yaqd.config.stage_weights import shipped_weights
-from yaqd.policies.clotho.policies import STAGES
+from yaqd.policies.clotho.policies import LEARNED, STAGES
 from yaqd.policies.clotho.weights import BYTES_MAX, WeightsError, unpack
 
 _PREFIX: Final = "yaq.clotho."

@@ -196,9 +196,10 @@ def test_masters_of_others_count_as_one_stage_for_each_priority() -> None:
     cluster.now += 1.0
     cluster.tell(NodeJoined(NODE, "/r", SLOT * 4))
     assert (len(cluster.of(stock)), len(cluster.of(ours))) == (2, 2)
-    decided = cluster.scheduler.facts.stages_of(cluster.scheduler.facts.application(stock.application_id).leaf)  # type: ignore[union-attr]
-    assert decided is not None
-    assert decided.sketches[stock.application_id].priorities == (REDUCE, MAP)
+    app = cluster.scheduler.facts.application(stock.application_id)
+    found = cluster.scheduler.facts.stages_of(app.leaf) if app is not None else None
+    assert found is not None
+    assert found[1].sketches[0].priorities == (REDUCE, MAP)
 
 
 HOSTILE = [

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.tez_adapter.tez_driver import SMALL, Driver, mapreduce
+from tests.tez_adapter.tez_stages import Ordered, after, stages
 from tez_adapter.core import events as ev
-from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
+from tez_adapter.core.dag import AttemptId, DagSpec, VertexSpec
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import ContainerState, JobState
 from tez_adapter.master.granted import Granted
@@ -15,54 +16,6 @@ from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.stages import stages_order_pb
 
 Shares = tuple[tuple[int, int], ...]
-
-
-def stages(*tasks: int, edges: tuple[EdgeSpec, ...] = (), **more: object) -> DagSpec:
-    """Return vertices of priorities 10, 20, ..."""
-    found = [VertexSpec(f"v{at}", many, SMALL, 10 + 10 * at, **more) for at, many in enumerate(tasks)]  # type: ignore[arg-type]
-    return DagSpec(tuple(found), edges)
-
-
-def after(source: int, target: int, slow_start: float = 1.0) -> EdgeSpec:
-    return EdgeSpec(source, target, slow_start)
-
-
-class Ordered(Driver):
-    """In a queue that decides about stages."""
-
-    def __init__(self, spec: DagSpec, containers: int = 0, *, decides: bool = True) -> None:
-        super().__init__(spec)
-        self.sequence = 0
-        if decides:
-            assert self.order() == []
-        for number in range(containers):
-            self.start(f"c{number}")
-
-    def order(self, *shares: tuple[int, int], limit: int | None = None, decides: bool = True) -> list[ev.Decision]:
-        self.sequence += 1
-        return self(ev.StagesOrdered(StagesOrder(self.sequence, decides, limit, shares)))
-
-    def start(self, name: str, priority: int = 10) -> AttemptId:
-        """Have a container come and take up its first task."""
-        self.allocate(name, priority=priority)
-        self(ev.TaskRequested(name))
-        return self.attempt_in(name)
-
-    def attempt_in(self, name: str) -> AttemptId:
-        attempt = self.machine.containers[name].attempt
-        assert attempt is not None
-        return attempt.id
-
-    def done(self, *names: str) -> list[ev.Decision]:
-        """Have the tasks in these containers end well; return what follows from the last one's."""
-        found: list[ev.Decision] = []
-        for name in names:
-            found = self(ev.AttemptSucceeded(self.attempt_in(name)))
-        return found
-
-    @property
-    def undecided(self) -> int:
-        return self.machine.held.undecided()
 
 
 def given_to(name: str, vertex: int, task: int = 0) -> ev.GiveTask:

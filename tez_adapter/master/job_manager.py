@@ -29,6 +29,7 @@ from tez_adapter.master.granted import Granted
 from tez_adapter.master.left import WorkLeft
 from tez_adapter.master.nm_links import NodeLinks
 from tez_adapter.master.output import JobOutput
+from tez_adapter.master.own_stages import OwnStages
 from tez_adapter.master.record import CounterList, JobRecord
 from tez_adapter.master.rm_link import ResourceManagerLink, application_is_over
 from tez_adapter.master.services import service_of
@@ -79,6 +80,7 @@ class ApplicationMaster:
         self._notices: deque[str] = deque(maxlen=_NOTICES_MAX)
         self._notices_total = 0
         self._stages: FinishedStages | None = None
+        self._own_stages = OwnStages.of(self.conf, self.machine) if spec.flow is not None else None
         self._started_ms = int(time.time() * 1000)
 
     def _read_finished(self, manager: int) -> Finished:
@@ -222,6 +224,10 @@ class ApplicationMaster:
             self._service.follow()
         if self._stages is not None:
             self._stages.follow()
+        if self._own_stages is not None:
+            ordered = self._own_stages.follow(asyncio.get_running_loop().time())
+            if ordered is not None:
+                self.dispatch(ordered)
         self._umbilical.outputs_may_have_changed()
         wanted = self.machine.wanted() + (() if self._merging is None else self._merging.wanted)
         self._rm.wake_if_changed(wanted, self.machine.held.undecided())
@@ -279,6 +285,8 @@ class ApplicationMaster:
 
     def _on_registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
         self._granted.registered(response)
+        if self._own_stages is not None:
+            self._own_stages.registered(response)
         if self._service is not None:
             self._service.registered(response)
 

@@ -10,11 +10,12 @@ from rm.scheduler.stages.sketch import Sketch
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from yaqd.model import ApplicationId
 from yaqd.model.stages import StagesOrder
-from yaqd.policies.clotho.facts import Scene, StageChoice, StageJob, StagePolicy
+from yaqd.policies.clotho.facts import Scene, StageChoice
 from yaqd.policies.clotho.heuristics import WeightedFair
 from yaqd.policies.clotho.known import KnownJobs
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.network import Scores
+from yaqd.policies.clotho.policies import Chooser
 
 #: a container that was given up for a job is kept for it so long, s
 _KEPT_S: Final = 5.0
@@ -59,20 +60,11 @@ class Weighed:
 class LeafStages:
     """Decides for one leaf queue."""
 
-    def __init__(
-        self,
-        leaf: QueueView,
-        name: str,
-        choose: Callable[[Scene], StageChoice | None],
-        policy: StagePolicy,
-        number: Callable[[], int],
-    ) -> None:
-        """`name`: the policy's. `number` numbers orders, all queues together."""
+    def __init__(self, leaf: QueueView, chooser: Chooser, number: Callable[[], int]) -> None:
+        """`number` numbers orders, all queues together."""
         self.leaf = leaf
-        self.name = name
+        self.chooser: Final = chooser
         self._number = number
-        self.policy: Final = policy
-        self._choose = choose
         self.decided_at = -math.inf
         self.decided = Decided(-math.inf)
         self.sketches: dict[ApplicationId, Sketch] = {}
@@ -107,18 +99,22 @@ class LeafStages:
         found = [self.sketch(app) for app in apps if app.attempt is not None and app.attempt.master is not None]
         for one in found:
             one.look(jobs)
+            jobs.of(one.app.id).sent = one.sent
         return [one for one in found if one.facts is not None]
 
     # ---- what can be shown
 
-    def weighed(self) -> Weighed:
-        """Return the queue as it was when it decided last, and what would be chosen for one more container."""
-        sketches = [one for one in self.sketches.values() if one.facts is not None]
-        sketches.sort(key=lambda one: one.app.sequence)
+    def weighed(self, jobs_left: Jobs) -> Weighed:
+        """Return how the applications stand, and what would be chosen for one more container."""
+        sketches = sorted((one.copied() for one in self.sketches.values()), key=lambda one: one.app.sequence)
+        for one in sketches:
+            one.look(jobs_left)
+        sketches = [one for one in sketches if one.facts is not None]
         jobs = tuple(one.facts for one in sketches if one.facts is not None)
         scene = Scene(jobs, self._slots, self._move_s, -1, 1, self._unknown_s)
         fair = WeightedFair()
-        scores = self.policy.scores(scene) if isinstance(self.policy, Learned) and jobs else None
+        policy = self.chooser.policy
+        scores = policy.scores(scene) if isinstance(policy, Learned) and jobs else None
         limits = fair.limits(scene, KnownJobs().known(scene)) if jobs else []
         return Weighed(sketches, scores, limits, fair.choose(scene) if jobs else None, self.decided)
 
@@ -130,6 +126,9 @@ class LeafStages:
         `free`: how many more containers fit.
         """
         self.decided_at = now
+        self.leaf.undecided = False
+        if free <= 0 and not any(one.idle for one in self.sketches.values()):
+            return []
         self._choices = []
         self._promises = [turn for turn in self._promises if turn.until > now and turn.left > 0]
         sketches = self.looked(jobs)
@@ -204,12 +203,9 @@ class LeafStages:
 
     def _chosen(self, sketches: list[Sketch], source: int, free: int) -> StageChoice | None:
         """Return what the policy chooses, where that can be."""
-        facts = [one.facts for one in sketches]
-        jobs = tuple(one for one in facts if one is not None)
-        if not jobs or len(jobs) < len(facts):
-            return None
-        choice = self._choose(Scene(jobs, self._slots, self._move_s, source, free, self._unknown_s))
-        if choice is None or not _can_be(choice, jobs, free):
+        jobs = tuple(one.facts for one in sketches if one.facts is not None)
+        choice = self.chooser.choose(Scene(jobs, self._slots, self._move_s, source, free, self._unknown_s))
+        if choice is None:
             return None
         sketch = sketches[choice.job]
         self.limits[sketch.app.id] = choice.limit
@@ -219,10 +215,3 @@ class LeafStages:
             Choice(whose, sketch.app.id, priority, choice.containers, choice.limit, float(choice.score))
         )
         return choice
-
-
-def _can_be(choice: StageChoice, jobs: tuple[StageJob, ...], free: int) -> bool:
-    """Tell whether what a policy says can be done: one of others may say anything."""
-    if not 0 <= choice.job < len(jobs) or not 0 <= choice.stage < jobs[choice.job].graph.many:
-        return False
-    return 1 <= choice.containers <= free

@@ -1,16 +1,13 @@
 """How leaf queues whose ordering policy is `clotho` decide."""
 
 from dataclasses import dataclass, field
-from typing import Final
-
-#: the policy that was trained; others are names in STAGES (yaqd.policies.clotho.policies)
-LEARNED: Final = "clotho"
 
 
 @dataclass(frozen=True, slots=True)
 class StagesSpec:
     """`yaq.clotho.*`"""
 
+    #: clotho, or a name in STAGES (yaqd.policies.clotho.policies)
     policy: str = "weighted-fair"
     #: of the learned policy, `.npz` in base64
     weights: str = field(default="", repr=False)

@@ -28,18 +28,14 @@ from rm.scheduler.events import (
     StagesChanged,
     StagesDue,
 )
-from rm.scheduler.stages.leaf import LeafStages
-from rm.scheduler.stages.spec import LEARNED, StagesSpec
+from rm.scheduler.stages.leaf import LeafStages, Weighed
+from rm.scheduler.stages.spec import StagesSpec
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AppView, QueueView
 from yaqd.model import ANY_HOST, ApplicationId, Resource
 from yaqd.model.stages import StagesOrder
-from yaqd.policies.clotho.facts import Scene, StageChoice, StagePolicy
-from yaqd.policies.clotho.heuristics import WeightedFair
-from yaqd.policies.clotho.learned import Learned
-from yaqd.policies.clotho.policies import STAGES
-from yaqd.policies.guard import GIVES_WAY, Guarded
+from yaqd.policies.clotho.policies import Chooser
 
 #: nodes that are looked at one by one to see how many containers fit
 _NODES_COUNTED: Final = 64
@@ -71,9 +67,11 @@ class Stages:
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
         return {StagesDue: self._due, StagesChanged: self._changed}
 
-    def get(self, leaf: QueueView) -> LeafStages | None:
-        """Return what is decided for a leaf queue; None: it does not decide by stages."""
-        return self._leaves.get(leaf.path)
+    def get(self, leaf: QueueView) -> tuple[LeafStages, Weighed] | None:
+        """Return what is decided for a leaf queue, and how its applications stand; None: it does not decide by
+        stages."""
+        found = self._leaves.get(leaf.path)
+        return (found, found.weighed(self._view.jobs)) if found is not None else None
 
     @property
     def due_at(self) -> float | None:
@@ -159,22 +157,11 @@ class Stages:
                 leaf.undecided = True
 
     def _begin(self, leaf: QueueView) -> LeafStages:
-        policy = self._made()
-        what = f"stages policy {self.spec.policy!r}{GIVES_WAY}weighted-fair until a restart"
-        choose: Callable[[Scene], StageChoice | None] = Guarded(
-            what, policy.choose, WeightedFair().choose, _choice_or_none
-        )
-        return LeafStages(leaf, self.spec.policy, choose, policy, self._number)
-
-    def _made(self) -> StagePolicy:
-        if self.spec.policy != LEARNED:
-            made: StagePolicy = STAGES[self.spec.policy]()
-            return made
         try:
             weights = b64decode(self.spec.weights, validate=True)
         except BadBase64:
             weights = b""
-        return Learned(weights, clock=self._clock, note=self._note)
+        return LeafStages(leaf, Chooser(self.spec.policy, weights, clock=self._clock, note=self._note), self._number)
 
     def _decide(self, one: LeafStages, assigner: Assigner, now: float) -> Iterator[Outcome]:
         view, leaf = self._view, one.leaf
@@ -218,14 +205,3 @@ class Stages:
 def _fit(memory_mb: int, vcores: int, shape: Resource, view: ClusterView) -> int:
     many = memory_mb // max(1, shape.memory_mb)
     return min(many, vcores // max(1, shape.vcores)) if view.calculator.counts_vcores else many
-
-
-def _choice_or_none(found: Any) -> Any:
-    """Return what a policy answered; raises TypeError."""
-    if found is not None and not isinstance(found, StageChoice):
-        raise TypeError(f"choose returned a {type(found).__name__}, no StageChoice")
-    if found is not None and not all(
-        isinstance(number, int) for number in (found.job, found.stage, found.containers, found.limit)
-    ):
-        raise TypeError("choose returned a StageChoice whose numbers are no whole ones")
-    return found

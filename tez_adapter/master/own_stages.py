@@ -1,0 +1,102 @@
+"""Where a flow's idle containers go on under a ResourceManager that does not decide about stages: a stock one.
+
+The policy is the one that queues with `ordering-policy=clotho` have (`yaq.clotho.policy`). It sees this job alone.
+So it says which stage goes on, and not how many containers the job should have.
+"""
+
+import logging
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from tez_adapter.core import events as ev
+from tez_adapter.core.machine import JobMachine
+from tez_adapter.core.states import JobState
+from yaqd.config import Configuration
+from yaqd.config.stage_weights import shipped_weights
+from yaqd.model.stages import StagesOrder
+from yaqd.policies.clotho.facts import Scene, StageJob, bounded_s
+from yaqd.policies.clotho.policies import LEARNED, STAGES, Chooser
+from yaqd.policies.clotho.told import ToldStages
+from yaqd.proto import yarn_service_pb2 as pb
+from yaqd.proto.words import STAGES as STAGES_WORD
+
+log = logging.getLogger(__name__)
+
+#: a container changes no job here
+_MOVE_S: Final = 0.0
+
+
+class OwnStages:
+    def __init__(self, machine: JobMachine, chooser: Chooser) -> None:
+        self._machine = machine
+        self._chooser = chooser
+        self._stages = ToldStages()
+        self._orders = 0
+        self._is_on = False
+        #: what was decided of last, and to no effect
+        self._left_as_is: object = None
+
+    @classmethod
+    def of(cls, conf: Configuration, machine: JobMachine) -> "OwnStages":
+        """Raises ConfigError."""
+        name = conf.get_named("yaq.clotho.policy", lambda said: said if said == LEARNED else STAGES.check(said))
+        weights = shipped_weights() if name == LEARNED else b""
+        return cls(machine, Chooser(name, weights, note=log.warning))
+
+    def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
+        """Note whether this ResourceManager decides about stages, where its queue says so."""
+        self._is_on = STAGES_WORD not in response.yaq_understands
+
+    def follow(self, now: float) -> ev.StagesOrdered | None:
+        """Return where the containers go on that wait for word. `now`: the machine's seconds."""
+        if not self._is_on or self._machine.state is not JobState.RUNNING:
+            return None
+        if not self._machine.held.orders.decides:
+            return self._order()
+        idle = self._machine.held.undecided()
+        if not idle:
+            return None
+        vertices = self._machine.vertices
+        state = idle, tuple((vertex.done, len(vertex.running), len(vertex.pending)) for vertex in vertices)
+        if state == self._left_as_is:
+            return None
+        self._left_as_is = state
+        self._stages.hear(self._machine.left(now), lambda priority: None)
+        shares = self._chosen(idle)
+        return self._order(*shares) if shares else None
+
+    def _chosen(self, idle: int) -> list[tuple[int, int]]:
+        """Return which stages get them, and how many, the first first."""
+        stages, shares = self._stages, list[tuple[int, int]]()
+        containers = self._machine.containers.values()
+        vertices = (one.meant_for for one in containers if one.meant_for is not None)
+        meant = Counter(self._machine.vertices[vertex].spec.priority for vertex in vertices)
+        while idle and stages.graph is not None and any(stages.unfinished):
+            coming = np.array([meant[priority] for priority in stages.priorities], dtype=np.int64)
+            unfinished, running = (np.array(each, dtype=np.int64) for each in (stages.unfinished, stages.running))
+            job = StageJob(
+                stages.graph,
+                unfinished,
+                running,
+                np.maximum(0, unfinished - running - coming),
+                coming,
+                bounded_s(stages.task_s, len(stages.task_s)),
+                np.array(stages.is_open, dtype=bool),
+                len(containers),
+                idle,
+                stages.work_s(),
+            )
+            choice = self._chooser.choose(Scene((job,), len(containers), _MOVE_S, 0, idle))
+            if choice is None:
+                break
+            priority = stages.priorities[choice.stage]
+            shares.append((priority, choice.containers))
+            meant[priority] += choice.containers
+            idle -= choice.containers
+        return shares
+
+    def _order(self, *shares: tuple[int, int]) -> ev.StagesOrdered:
+        self._orders += 1
+        return ev.StagesOrdered(StagesOrder(self._orders, shares=shares))
