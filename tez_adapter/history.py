@@ -30,7 +30,7 @@ class NoHistory(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JobHistory:
-    #: job_id, name, user, kind, submitted_ms, started_ms, output
+    #: job_id, name, user, kind, submitted_ms, started_ms, output; of flows edges too
     job: dict[str, Any]
     #: vertex, task, number, name, state, container, node, started_ms, began_ms, finished_ms, error, counters, phases
     attempts: list[dict[str, Any]] = field(default_factory=list)

@@ -137,7 +137,7 @@ class JobRecord:
             "output": ", ".join(spec.outputs),
             "started_ms": started_ms,
             "vertices": {v.name: v.tasks for v in self._machine.spec.vertices},
-        }
+        } | ({} if spec.flow is None else {"edges": self._edges()})
         for attempt in self._attempts():
             yield self._attempt_line(attempt)
         nested: dict[str, dict[str, int]] = {}
@@ -152,6 +152,11 @@ class JobRecord:
             "counters": nested,
             "notes": list(self._notes),
         } | ({} if shuffle is None else {"shuffle": shuffle})
+
+    def _edges(self) -> list[list[str]]:
+        """Return which stages read which, by name: (the one that is read, the one that reads)."""
+        dag = self._machine.spec
+        return [[dag.vertices[edge.source].name, dag.vertices[edge.target].name] for edge in dag.edges]
 
     def _attempt_line(self, attempt: Attempt) -> dict[str, Any]:
         vertex = self._machine.spec.vertices[attempt.id.vertex]

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from yaqd.cli.clotho.files import read_weights
-from yaqd.cli.clotho.graphs import CHOICES, graphs_of, need_numba
+from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option
 from yaqd.cli.output import print_json
@@ -17,6 +17,7 @@ _SETTINGS = ("stream", "batch", "paper", "cheap-moves", "estimates-stream", "est
 @click.argument("weights", required=False, type=click.Path(path_type=Path))
 @click.option("--setting", "chosen", multiple=True, type=click.Choice(_SETTINGS), help="[default: stream and batch]")
 @click.option("--graphs", "graphs_name", type=click.Choice(CHOICES), default="tpch", help="[default: tpch]")
+@history_option
 @click.option("--seeds", type=click.IntRange(2), metavar="N", help="Sequences [default: those that are reported].")
 @click.option("--makespan", is_flag=True, help="Compare when the last job ends.")
 @json_option
@@ -24,6 +25,7 @@ def evaluate(
     weights: Path | None,
     chosen: tuple[str, ...],
     graphs_name: str,
+    history: tuple[Path, ...],
     seeds: int | None,
     makespan: bool,
     as_json: bool,
@@ -46,7 +48,7 @@ def evaluate(
         flat = unpack(data).flat()
     except WeightsError as error:
         raise CommandError(f"{name}: {error}") from None
-    graphs = graphs_of(graphs_name)
+    graphs = graphs_of(graphs_name, history)
     told = []
     for setting in chosen or ("stream", "batch"):
         measured = SETTINGS[setting]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.clotho.graphs import CHOICES, graphs_of, need_numba
+from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option
 from yaqd.cli.output import print_json
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--cores", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes [default: 1].")
 @click.option("--seed", type=click.IntRange(0, 10_000), default=1, metavar="N", help="[default: 1]")
 @click.option("--graphs", "graphs_name", type=click.Choice(CHOICES), default="tpch", help="[default: tpch]")
+@history_option
 @click.option("--from-nothing", is_flag=True, help="Begin without the scores of a heuristic.")
 @click.option("--start", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Begin with these weights.")
 @click.option("--makespan", is_flag=True, help="Make the last job end soon, not the mean.")
@@ -54,6 +55,7 @@ def train(
     cores: int,
     seed: int,
     graphs_name: str,
+    history: tuple[Path, ...],
     from_nothing: bool,
     start: Path | None,
     makespan: bool,
@@ -79,7 +81,7 @@ def train(
     from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.trainer import Trainer
 
-    graphs = graphs_of(graphs_name)
+    graphs = graphs_of(graphs_name, history)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")

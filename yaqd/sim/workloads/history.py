@@ -23,6 +23,7 @@ _FILES_MAX: Final = 100_000
 #: MapReduce's history server at 6; and in no more folders than this
 _FLOORS: Final = 6
 _FOLDERS_MAX: Final = 10_000
+_EDGES_MAX: Final = 1_000_000
 _EVENT_PREFIX: Final = "org.apache.hadoop.mapreduce.jobhistory."
 _AVRO: Final = "Avro-Json"
 
@@ -93,6 +94,7 @@ def _is_history(name: str) -> bool:
 def _own_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
     name, user, submitted = place.path.stem, "default", None
     order: list[str] = []
+    reads: dict[str, list[str]] | None = None
     attempts: list[_Attempt] = []
     for line in json_lines(text, place):
         kind = line.get("type")
@@ -101,6 +103,7 @@ def _own_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
             submitted = place.number(line.get("submitted_ms", line.get("started_ms")), "started_ms", most=_MS_MAX)
             vertices = line.get("vertices") or {}
             order = list(vertices) if isinstance(vertices, dict) else []
+            reads = _reads(line["edges"], order, place) if "edges" in line else None
         elif kind == "attempt":
             # one that failed held its slot too
             began, state = line.get("began_ms", line.get("started_ms")), line.get("state")
@@ -117,7 +120,23 @@ def _own_job(text: str, place: Place, seen: Sightings) -> SimJob | None:
             )
     if submitted is None:
         place.fail("no job line: not a job history")
-    return _job(name, user, "default", submitted, attempts, order, place)
+    return _job(name, user, "default", submitted, attempts, order, place, reads)
+
+
+def _reads(edges: object, order: list[str], place: Place) -> dict[str, list[str]]:
+    """Return by stage which stages it reads: earlier ones, as the job manager numbers them."""
+    reads: dict[str, list[str]] = {name: [] for name in order}
+    at = {name: number for number, name in enumerate(order)}
+    if not isinstance(edges, list) or len(edges) > _EDGES_MAX:
+        place.fail(f"edges are no list of {_EDGES_MAX} pairs at most")
+    for edge in edges:
+        if not isinstance(edge, list) or len(edge) != 2 or not all(isinstance(name, str) for name in edge):
+            place.fail(f"an edge is {str(edge)[:80]}, no pair of stages")
+        before, after = edge
+        if at.get(before, len(order)) >= at.get(after, -1):
+            place.fail(f"stage {after[:40]!r} reads {before[:40]!r}, which is no earlier stage")
+        reads[after].append(before)
+    return reads
 
 
 def _began(line: dict[str, Any], place: Place) -> float:
@@ -184,23 +203,30 @@ def _job(
     attempts: list[_Attempt],
     order: list[str],
     place: Place,
+    reads: dict[str, list[str]] | None = None,
 ) -> SimJob | None:
-    """Stages in `order`, each after the one before; None when no task of the job was done."""
+    """Stages in `order`, each after those that it reads; where that is not told after the one before.
+
+    None when no task of the job was done.
+    """
     by_stage: dict[str, dict[str, _Attempt]] = {stage: {} for stage in order}
     for attempt in attempts:
         by_stage.setdefault(attempt.stage, {})[attempt.task] = attempt  # the last one counts: earlier output was lost
     stages: list[SimStage] = []
-    before = 0.0
+    #: number and end of each stage, epoch ms
+    known: dict[str, tuple[int, float]] = {}
     for stage, done in by_stage.items():
         if not done:
             continue
+        parents = list(known)[-1:] if reads is None else [one for one in reads.get(stage, ()) if one in known]
+        before = max((known[one][1] for one in parents), default=0.0)
         priority = REDUCE_PRIORITY if stages else MAP_PRIORITY
         tasks = tuple(
             SimTask(duration_s=_seconds(attempt, before, place), resource=SLOT, priority=priority)
             for attempt in done.values()
         )
-        before = max(attempt.finished for attempt in done.values())
-        stages.append(SimStage(name=stage, tasks=tasks, after=(len(stages) - 1,) if stages else ()))
+        known[stage] = len(stages), max(attempt.finished for attempt in done.values())
+        stages.append(SimStage(name=stage, tasks=tasks, after=tuple(known[one][0] for one in parents)))
     if not stages:
         return None
     return SimJob(name=name, user=user, queue=queue, arrival_s=submitted / 1000, stages=tuple(stages))
