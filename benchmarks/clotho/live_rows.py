@@ -6,8 +6,8 @@ Each flow is a recorded graph of TPC-H on 2 or 5 GB; its tasks sleep as long as 
 - `live-jct`: mean time from submission to end, theirs beside ours.
 - `live-simulated`: the simulated mean as a part of the live one, each policy; a move takes as long as was seen live.
 
-A task of ours costs this machine some 40 ms of processor time beside its sleep, and recorded tasks take 0.25 s in the
-mean. Two cores cannot serve 20 slots of them. So tasks sleep `_SLOWER` times as long, on both sides and in simulated time.
+A task of ours costs this machine some 40 ms of processor time beside its sleep. Recorded tasks take 0.25 s in the
+mean, and two cores cannot serve 20 slots of them. So tasks sleep `_SLOWER` times as long, live and simulated.
 
 `--runs N`: seeds. `--scale S`: so many of the 20 flows, and of the slots.
 

@@ -27,7 +27,14 @@ def ran(folder: Path, edges: Any = EDGES, number: int = 1) -> Path:
         ("end", 0, 1500, 3000),
     ]
     lines = [job] + [
-        {"type": "attempt", "vertex": stage, "task": task, "state": "SUCCEEDED", "began_ms": began, "finished_ms": ended}
+        {
+            "type": "attempt",
+            "vertex": stage,
+            "task": task,
+            "state": "SUCCEEDED",
+            "began_ms": began,
+            "finished_ms": ended,
+        }
         for stage, task, began, ended in tasks
     ]
     path = folder / f"job_1_000{number}.jsonl"
