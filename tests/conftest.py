@@ -1,16 +1,22 @@
-"""Settings of all tests: no property test fails because the machine is busy (pytest-timeout ends a hanging one)."""
+"""Settings of all tests.
+
+No property test fails because the machine is busy (pytest-timeout ends a hanging one). A run without the slow tests
+tries some examples of each property, a whole one all.
+"""
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.examples import FEW
 from tez_adapter.background import leave
 
 settings.register_profile("unhurried", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=FEW)
 settings.load_profile("unhurried")
 
 _STATUS = pytest.StashKey[int]()
@@ -34,6 +40,22 @@ def write(tmp_path: Path) -> Callable[[str, str], str]:
         return str(path)
 
     return write_file
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test is imported: a property takes these settings when it is defined."""
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("few")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What imports and collects leaves little garbage, and goes through all that there is again and again for it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

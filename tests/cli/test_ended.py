@@ -58,6 +58,7 @@ def test_a_local_job_that_is_ended_leaves_nothing(
     assert processes_working_under(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_local_job_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
     local, _ = begun(tmp_path, "nohup")
     os.killpg(local.pid, signal.SIGHUP)

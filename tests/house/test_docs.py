@@ -1,19 +1,16 @@
 """The pages that people read: links, short sentences, the site, and messages that are those of the code."""
 
-import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.house.house_sources import ROOT, defined, texts
 from yaqd.config.catalogue import documentation
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
-ROOMS = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -54,7 +51,8 @@ def test_pages_that_code_and_scripts_name_exist() -> None:
     listed = subprocess.run(("git", "ls-files"), cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         if name.endswith((".py", ".sh", ".toml", ".xml", ".yml")) and (ROOT / name).is_file():
-            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text()):
+            text = (ROOT / name).read_text()
+            for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text) if "docs/" in text else ():
                 assert (ROOT / page).is_file(), f"{name} names {page}"
 
 
@@ -86,8 +84,8 @@ def test_our_keys_in_the_pages_are_keys() -> None:
 
 def test_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
     """Of each a piece of two words or more stands in the code, as the code has it."""
-    code = "\n".join(path.read_text() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    said = re.sub(r"\s+", " ", re.sub(r'"\s*\n\s*f?"', "", code))
+    code = "\n".join(texts().values())
+    said = " ".join(re.sub(r'"\s*\n\s*f?"', "", code).split())
     page = (ROOT / "docs/troubleshooting.md").read_text()
     shown = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
     assert len(shown) > 40
@@ -96,6 +94,7 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
         assert any(" " in piece and piece in said for piece in pieces), f"{message!r} is not in the code"
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """With each link, anchor and page of the navigation; a warning is a failure."""
     command = (sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site")
@@ -106,14 +105,12 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
 def test_functions_say_what_they_do() -> None:
     """A docstring begins with a verb. Properties, which say what they are, are not asked."""
-    wrong = []
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
-            name = str(path.relative_to(ROOT))
-            for node in _public_functions(ast.parse(path.read_text())):
-                said = ast.get_docstring(node)
-                if said is not None and _is_fragment(said):
-                    wrong.append(f"{name}:{node.lineno}: {said.splitlines()[0]}")
+    wrong = [
+        f"{name}:{line}: {said.splitlines()[0]}"
+        for name, found in defined().items()
+        for line, said in found.documented
+        if _is_fragment(said)
+    ]
     assert wrong == []
 
 
@@ -140,14 +137,3 @@ def test_a_fragment_is_told_from_a_sentence() -> None:
 
 def _is_fragment(said: str) -> bool:
     return bool(_FRAGMENT.match(said) or not said[0].isalpha() or re.match(r"[^.:;`]*\?", said))
-
-
-def _public_functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Yield those that are no properties, methods of public classes included."""
-    for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
-            continue
-        if isinstance(node, ast.ClassDef):
-            yield from _public_functions(node)
-        elif not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
-            yield node

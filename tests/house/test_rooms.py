@@ -1,8 +1,6 @@
 """The house is what `docs/architecture.md` says: rooms, sizes, names, and no two files that need each other."""
 
-import ast
 import re
-import subprocess
 import tomllib
 from collections import Counter, defaultdict
 from functools import cache
@@ -10,23 +8,12 @@ from pathlib import Path
 
 import grimp
 
-ROOT = Path(__file__).parents[2]
-ROOMS = ("yaqd", "rm", "nm", "riffle_merger", "tez_adapter")
+from tests.house.house_sources import ROOMS, ROOT, defined, written
+
 LINES_MAX = 400
 FILES_MAX = 21
 #: dialect: Hadoop has words for these
 FORBIDDEN = {"giving", "filling", "keeping", "sent", "wishes", "moves", "storing", "waiting"}
-
-
-@cache
-def sources() -> dict[str, str]:
-    """Every file of the five rooms that a person writes, with its text."""
-    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return {
-        name: (ROOT / name).read_text()
-        for name in listed.stdout.split()
-        if name.split("/")[0] in ROOMS and not name.endswith("_pb2.py") and (ROOT / name).exists()
-    }
 
 
 @cache
@@ -61,38 +48,32 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def test_files_can_be_held_in_the_head() -> None:
-    lines = {name: text.count("\n") for name, text in sources().items()}
+    lines = {name: text.count("\n") for name, text in written().items()}
     assert not {name: count for name, count in lines.items() if count > LINES_MAX}
 
 
 def test_folders_can_be_overlooked() -> None:
-    files = Counter(str(Path(name).parent) for name in sources() if not name.endswith("__init__.py"))
+    files = Counter(str(Path(name).parent) for name in written() if not name.endswith("__init__.py"))
     assert not {folder: count for folder, count in files.items() if count > FILES_MAX}
 
 
 def test_a_class_name_means_one_thing_in_a_room() -> None:
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for name, text in sources().items():
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.ClassDef):
-                found[name.split("/")[0], node.name].append(name)
+    for name in written():
+        for outer in defined()[name].outer_classes:
+            found[name.split("/")[0], outer].append(name)
     assert not {key: names for key, names in found.items() if len(names) > 1}
 
 
 def test_names_are_words_of_the_field() -> None:
-    modules = {Path(name).stem for name in sources()}
-    classes = {
-        node.name.strip("_").lower()
-        for text in sources().values()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ClassDef)
-    }
+    modules = {Path(name).stem for name in written()}
+    classes = {inner.strip("_").lower() for name in written() for inner in defined()[name].classes}
     assert not (modules | classes) & FORBIDDEN
 
 
 def test_a_bare_queue_is_a_capacity_queue() -> None:
     """What stands at a node is a node queue, in the names of files and folders too."""
-    of_nodes = [name for name in sources() if name.startswith("nm/") and re.search(r"/queues?(?:\.py|/)", name)]
+    of_nodes = [name for name in written() if name.startswith("nm/") and re.search(r"/queues?(?:\.py|/)", name)]
     assert not of_nodes
 
 

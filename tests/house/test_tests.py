@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.house.house_sources import parse, statements
+
 TESTS = Path(__file__).parents[1]
 
 
 def imported(source: str) -> Iterator[str]:
     """Yields each module that a file imports, with each name that it takes from one: `a.b` and `a.b.c`."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

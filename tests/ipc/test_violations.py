@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.ipc.ipc_bytes import (
     OPEN,
     TOKEN,
@@ -112,7 +113,7 @@ CONVERSATION = OPEN + call_frame(0) + special(-4, b"") + call_frame(1)
 SASL_CONVERSATION = preamble(AUTH_SASL) + special(-33, rpc.RpcSasl(state=rpc.RpcSasl.NEGOTIATE)) + context()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.sampled_from([CONVERSATION, SASL_CONVERSATION]),
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=6),
@@ -132,7 +133,7 @@ def test_mutated_and_truncated_bytes_never_raise_in_the_server(
     assert end.is_closed == (end.failure is not None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=4), st.integers(0, 400))
 def test_mutated_replies_raise_nothing_but_the_protocols_errors(changes: list[tuple[int, int]], length: int) -> None:
     end = server(secrets=OneToken(), allow_simple=False)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.examples import examples
 from yaqd.mapreduce import CorruptDataError, UnserializableError
 from yaqd.ml.arrays import DEPTH_MAX, from_bytes, to_bytes
 
@@ -63,7 +64,7 @@ def test_what_goes_in_comes_out(value: Any) -> None:
 
 @pytest.mark.slow
 @given(values, st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_damaged_frames_are_refused_or_give_another_value(value: Any, data: st.DataObject) -> None:
     """Whatever the damage, nothing but CorruptDataError comes of it, and memory stays within the frame's size."""
     frame = bytearray(to_bytes(value))

@@ -1,18 +1,14 @@
 """Loops of libraries: each reports, ends when it is told to, and goes on from its checkpoint."""
 
+import importlib
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
 
 from tests.ml.ml_channel import Watched
 from yaqd.ml import set_channel
@@ -57,65 +53,105 @@ def check(train: Callable[[], Any], iterations: int = 8) -> list[float]:
     return losses
 
 
-CLASSES = load_breast_cancer(return_X_y=True)
-NUMBERS = load_diabetes(return_X_y=True)
-SCALED = ((CLASSES[0] - CLASSES[0].mean(axis=0)) / CLASSES[0].std(axis=0), CLASSES[1])
-TARGET = (NUMBERS[1] - NUMBERS[1].mean()) / NUMBERS[1].std()
+def estimator(name: str, *words: Any, **options: Any) -> Any:
+    """Makes one of scikit-learn's, which is imported no sooner: to collect the tests takes none of its seconds."""
+    module, _, kind = name.partition(".")
+    return getattr(importlib.import_module(f"sklearn.{module}"), kind)(*words, **options)
+
+
+@cache
+def classes() -> Any:
+    return importlib.import_module("sklearn.datasets").load_breast_cancer(return_X_y=True)
+
+
+@cache
+def scaled() -> Any:
+    rows, targets = classes()
+    return (rows - rows.mean(axis=0)) / rows.std(axis=0), targets
+
+
+@cache
+def numbers() -> Any:
+    return importlib.import_module("sklearn.datasets").load_diabetes(return_X_y=True)
+
+
+@cache
+def scaled_numbers() -> Any:
+    rows, targets = numbers()
+    return rows, (targets - targets.mean()) / targets.std()
 
 
 @pytest.mark.parametrize(
-    "make, rows, targets",
+    "make, data",
     (
-        (lambda: SGDClassifier(loss="log_loss", random_state=0, learning_rate="constant", eta0=1e-4), *SCALED),
-        (lambda: SGDClassifier(random_state=0, learning_rate="constant", eta0=1e-4), *SCALED),
-        (lambda: SGDRegressor(random_state=0, learning_rate="constant", eta0=1e-3), NUMBERS[0], TARGET),
-        (lambda: MLPClassifier((8,), random_state=0), *SCALED),
+        (
+            lambda: estimator(
+                "linear_model.SGDClassifier", loss="log_loss", random_state=0, learning_rate="constant", eta0=1e-4
+            ),
+            scaled,
+        ),
+        (lambda: estimator("linear_model.SGDClassifier", random_state=0, learning_rate="constant", eta0=1e-4), scaled),
+        (
+            lambda: estimator("linear_model.SGDRegressor", random_state=0, learning_rate="constant", eta0=1e-3),
+            scaled_numbers,
+        ),
+        (lambda: estimator("neural_network.MLPClassifier", (8,), random_state=0), scaled),
     ),
     ids=("logistic", "hinge", "regressor", "mlp"),
 )
-def test_partial_fits(make: Callable[[], Any], rows: Any, targets: Any) -> None:
-    check(lambda: fit_partially(make(), rows, targets, iterations=8))
+def test_partial_fits(make: Callable[[], Any], data: Callable[[], Any]) -> None:
+    check(lambda: fit_partially(make(), *data(), iterations=8))
 
 
 def test_partial_fits_without_targets_and_with_a_loss_of_ones_own() -> None:
-    channel = watch(lambda: fit_partially(MiniBatchKMeans(3, random_state=0), SCALED[0], iterations=3))
+    channel = watch(
+        lambda: fit_partially(estimator("cluster.MiniBatchKMeans", 3, random_state=0), scaled()[0], iterations=3)
+    )
     assert all(loss is not None and loss > 0 for loss in channel.losses.values())
     channel = watch(
         lambda: fit_partially(
-            GaussianNB(), *SCALED, iterations=2, loss=lambda model, rows, targets: float(len(model.classes_))
+            estimator("naive_bayes.GaussianNB"),
+            *scaled(),
+            iterations=2,
+            loss=lambda model, rows, targets: float(len(model.classes_)),
         )
     )
     assert channel.losses == {1: 2.0, 2: 2.0}
 
 
 @pytest.mark.parametrize(
-    "make, rows, targets",
+    "make, data",
     (
-        (lambda: GradientBoostingRegressor(max_depth=2, random_state=0), *NUMBERS),
-        (lambda: HistGradientBoostingClassifier(max_leaf_nodes=4, early_stopping=False, random_state=0), *CLASSES),
-        (lambda: LogisticRegression(solver="lbfgs", C=10), *SCALED),
+        (lambda: estimator("ensemble.GradientBoostingRegressor", max_depth=2, random_state=0), numbers),
+        (
+            lambda: estimator(
+                "ensemble.HistGradientBoostingClassifier", max_leaf_nodes=4, early_stopping=False, random_state=0
+            ),
+            classes,
+        ),
+        (lambda: estimator("linear_model.LogisticRegression", solver="lbfgs", C=10), scaled),
     ),
     ids=("boosting", "histograms", "logistic"),
 )
-def test_warm_starts(make: Callable[[], Any], rows: Any, targets: Any) -> None:
-    check(lambda: fit_warmly(make(), rows, targets, iterations=8))
+def test_warm_starts(make: Callable[[], Any], data: Callable[[], Any]) -> None:
+    check(lambda: fit_warmly(make(), *data(), iterations=8))
 
 
 def test_a_forest_grows_by_what_is_asked_for() -> None:
-    model = RandomForestClassifier(max_depth=2, random_state=0)
-    watch(lambda: fit_warmly(model, *CLASSES, iterations=3, grow=4))
+    model = estimator("ensemble.RandomForestClassifier", max_depth=2, random_state=0)
+    watch(lambda: fit_warmly(model, *classes(), iterations=3, grow=4))
     assert len(model.estimators_) == 12
 
 
 def test_an_estimator_without_warm_start_is_refused() -> None:
     with pytest.raises(ValueError, match="GaussianNB has no warm_start: use fit_partially"):
-        fit_warmly(GaussianNB(), *CLASSES, iterations=2)
+        fit_warmly(estimator("naive_bayes.GaussianNB"), *classes(), iterations=2)
 
 
 def grow_xgboost(rounds: int) -> Any:
     """As the docs say."""
     xgboost = pytest.importorskip("xgboost")
-    data = xgboost.DMatrix(*CLASSES)
+    data = xgboost.DMatrix(*classes())
     model = xgboost.train(
         {"objective": "binary:logistic", "max_depth": 2, "nthread": 1},
         data,
@@ -132,7 +168,7 @@ def grow_lightgbm(rounds: int) -> Any:
     """As the docs say."""
     lightgbm = pytest.importorskip("lightgbm")
     options = {"objective": "binary", "num_leaves": 4, "num_threads": 1, "verbose": -1, "deterministic": True}
-    data = lightgbm.Dataset(*CLASSES, free_raw_data=False)
+    data = lightgbm.Dataset(*classes(), free_raw_data=False)
     model = lightgbm.train(
         options,
         data,
@@ -141,23 +177,23 @@ def grow_lightgbm(rounds: int) -> Any:
         init_model=lightgbm_model(),
         callbacks=[lightgbm_callback(rounds=rounds, threads="auto")],
     )
-    return model.num_trees(), model.predict(CLASSES[0])
+    return model.num_trees(), model.predict(classes()[0])
 
 
 def grow_xgboost_estimator(rounds: int) -> Any:
     xgboost = pytest.importorskip("xgboost")
     callback = xgboost_callback(rounds=rounds)
     model = xgboost.XGBClassifier(n_estimators=rounds, max_depth=2, n_jobs=1, callbacks=[callback])
-    model.fit(*CLASSES, eval_set=[CLASSES], verbose=False, xgb_model=xgboost_model())
-    return model.get_booster().num_boosted_rounds(), model.predict_proba(CLASSES[0])
+    model.fit(*classes(), eval_set=[classes()], verbose=False, xgb_model=xgboost_model())
+    return model.get_booster().num_boosted_rounds(), model.predict_proba(classes()[0])
 
 
 def grow_lightgbm_estimator(rounds: int) -> Any:
     lightgbm = pytest.importorskip("lightgbm")
     model = lightgbm.LGBMClassifier(n_estimators=rounds, num_leaves=4, n_jobs=1, verbose=-1, deterministic=True)
     callbacks = [lightgbm_callback(rounds=rounds)]
-    model.fit(*CLASSES, eval_set=[CLASSES], init_model=lightgbm_model(), callbacks=callbacks)
-    return model.booster_.num_trees(), model.predict_proba(CLASSES[0])
+    model.fit(*classes(), eval_set=[classes()], init_model=lightgbm_model(), callbacks=callbacks)
+    return model.booster_.num_trees(), model.predict_proba(classes()[0])
 
 
 BOOSTED = (grow_xgboost, grow_lightgbm, grow_xgboost_estimator, grow_lightgbm_estimator)
@@ -189,7 +225,7 @@ def test_a_program_that_counts_what_is_left_itself_is_right_too() -> None:
     first = watch(lambda: grow_lightgbm(40), stop_at=26)
 
     def grow_on() -> None:
-        data = lightgbm.Dataset(*CLASSES, free_raw_data=False)
+        data = lightgbm.Dataset(*classes(), free_raw_data=False)
         callbacks = [lightgbm_callback(rounds=40)]
         lightgbm.train({"verbose": -1}, data, 14, valid_sets=[data], init_model=lightgbm_model(), callbacks=callbacks)
 
@@ -198,8 +234,8 @@ def test_a_program_that_counts_what_is_left_itself_is_right_too() -> None:
 
 def test_torch() -> None:
     torch = pytest.importorskip("torch")
-    rows = torch.tensor(SCALED[0], dtype=torch.float32)
-    targets = torch.tensor(SCALED[1], dtype=torch.float32)
+    rows = torch.tensor(scaled()[0], dtype=torch.float32)
+    targets = torch.tensor(scaled()[1], dtype=torch.float32)
 
     def train() -> None:
         torch.manual_seed(0)

@@ -217,6 +217,7 @@ async def test_a_task_waits_for_a_prepared_process_that_is_about_to_be_ready(
     await master.client.close()
 
 
+@pytest.mark.slow
 async def test_forty_tasks_at_once(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     ids = [container_id(n) for n in range(1, 41)]
     async with asyncio.TaskGroup() as group:

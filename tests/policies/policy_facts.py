@@ -5,13 +5,14 @@ from math import inf, nan
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 from yaqd.policies.queueing.facts import JobFacts, QueuedTask, RunningTask, TaskFacts
 
 SLOT = Resource(1024, 1)
 
 #: for properties of whole queues, which take long to draw
-few = settings(max_examples=40)
+few = settings(max_examples=examples(40))
 
 
 def job_id(number: int) -> ApplicationId:

@@ -21,6 +21,7 @@ from riffle_merger.format.index import PARTITIONS_MAX
 from riffle_merger.format.output import SegmentFileWriter, WriteFailed, publish
 from riffle_merger.format.segment import MemorySource, block_bounds, find_runs, seal, verify
 from riffle_merger.format.vint import read_vint, write_vint
+from tests.examples import examples
 from tests.riffle_merger.map_outputs import lines_run
 
 CODECS = ["lz4", "snappy", "zstd", "none"]
@@ -176,7 +177,7 @@ def read_runs(segment: bytes) -> list[list[tuple[bytes, bytes]]]:
     return [[pair for block in run.blocks() for pair in block.pairs()] for run in find_runs(source)]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(runs=st.lists(PAIRS, max_size=3), codec=st.sampled_from(CODECS))
 def test_segment_round_trip(
     tmp_path_factory: pytest.TempPathFactory, runs: list[list[tuple[bytes, bytes]]], codec: str
@@ -187,7 +188,7 @@ def test_segment_round_trip(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(pairs=PAIRS, codec=st.sampled_from(CODECS), data=st.data())
 def test_any_changed_byte_behind_a_right_checksum_is_refused_or_harmless(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[bytes, bytes]], codec: str, data: st.DataObject

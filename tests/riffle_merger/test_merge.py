@@ -23,6 +23,7 @@ from riffle_merger.merger.window import Counts
 from riffle_merger.plan.buffers import read_bytes
 from riffle_merger.plan.counts import ReadCounter, Unit
 from riffle_merger.plan.decisions import MapOutput, Publish
+from tests.examples import examples
 from tests.riffle_merger.map_outputs import write_output
 
 MB = 1 << 20
@@ -47,7 +48,7 @@ def visible(app_dir: Path) -> list[str]:
     return sorted(path.name for path in (app_dir / "riffle").iterdir()) if (app_dir / "riffle").exists() else []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(BODIES, st.integers(1, 70), st.integers(4, 8), st.sampled_from([0, 3]))
 def test_segments_come_out_partition_by_partition(
     shape: tuple[int, list[list[bytes | None]]], buffer_bytes: int, buffers: int, gap: int

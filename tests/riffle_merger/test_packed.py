@@ -16,6 +16,7 @@ from riffle_merger.plan.choice import MergerChoice
 from riffle_merger.remote.merge import Progress, RemoteOrder, merge_remote
 from riffle_merger.remote.reader import PackedFile
 from riffle_merger.remote.verify import damaged_segments
+from tests.examples import examples
 from tests.riffle_merger.map_outputs import sealed
 from yaqd.config import Configuration
 from yaqd.storage import FileSystem, get_filesystem
@@ -49,7 +50,7 @@ def order(folder: Path, names: Sequence[str], window_bytes: int = 1 << 20) -> Re
     return RemoteOrder(f"file://{folder}", "merged", tuple(names), window_bytes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(shuffle=shuffles, window_bytes=st.integers(0, 300))
 def test_a_merged_file_has_every_segment_in_its_place(
     tmp_path_factory: pytest.TempPathFactory, shuffle: list[list[bytes | None]], window_bytes: int
@@ -71,7 +72,7 @@ def test_a_merged_file_has_every_segment_in_its_place(
     assert sorted(path.name for path in folder.iterdir()) == sorted([*names, "merged"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=4), st.data())
 def test_an_index_with_one_wrong_byte_is_refused_or_says_the_same(parts: list[bytes], data: st.DataObject) -> None:
     segments = [sealed(body) for body in parts]

@@ -10,6 +10,7 @@ from rm.scheduler.events import NodeDraining
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue, NodeView
+from tests.examples import examples
 from tests.rm.rm_world import ONE_QUEUE, SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId
 from yaqd.policies.asks.rows import AskRow, Locality
@@ -81,7 +82,7 @@ def worth(candidates: list[tuple[NodeQueue, float, float, int]]) -> float:
     return -1.0 if found is None else found[1] / found[2] if found[2] > 0 else inf
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(clusters, rows, st.integers(1, 6), st.sampled_from([0.0, 0.7]))
 def test_the_best_is_among_them_for_each_container(
     cluster: dict[str, tuple[str, int, float, int]], named: dict[str, tuple[int, bool]], count: int, interference: float

@@ -19,6 +19,7 @@ from rm.scheduler.events import (
 )
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.examples import examples
 from tests.rm.rm_world import DOMINANT, GB, World, queues
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.asks.rows import AskRow
@@ -130,6 +131,6 @@ class Kinds(RuleBasedStateMachine):
 
 
 Kinds.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(60), stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestKinds = Kinds.TestCase

@@ -20,6 +20,7 @@ from rm.scheduler.events import (
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.spec import QueueingSpec
+from tests.examples import examples
 from tests.rm.rm_life import Life
 from tests.rm.rm_newcomers import BOUND, LONG_S, SLOTS, Cluster
 from tests.rm.rm_world import SLOT
@@ -222,7 +223,7 @@ class Larger(Cluster):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(LIES, min_size=3, max_size=3), st.integers(0, 23), st.booleans())
 def test_whatever_is_said_of_other_nodes_it_starts_soon_as_tasks_end_at_one(
     lies: list[tuple[float | None, float]], phase: int, is_master: bool

@@ -22,6 +22,7 @@ from rm.scheduler.events import (
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.queues.spec import QueueConfigError, SchedulerSpec
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.examples import examples
 from tests.rm.rm_world import SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 
@@ -281,7 +282,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(steps, max_size=40), st.booleans())
 def test_whatever_happens_the_books_agree(events: list[tuple[str, Any, Any]], fills: bool) -> None:
     c = Cluster("srjf", queueing=QueueingSpec(bound=2, default_estimate_s=5.0) if fills else None)

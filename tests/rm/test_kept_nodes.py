@@ -18,6 +18,7 @@ from rm.scheduler.events import (
     QueueingChanged,
     SchedulerEvent,
 )
+from tests.examples import examples
 from tests.rm.rm_kept_nodes import ONE, SPARE, STARVE_S, Life
 from yaqd.model import NodeId, Resource
 from yaqd.policies.asks.rows import AskRow
@@ -223,7 +224,7 @@ EVENTS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(EVENTS)
 def test_never_more_than_a_tenth_and_never_for_two(events: list[tuple[str, int]]) -> None:
     life = Life(5)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.logs.retention import LogRetention, RetentionSettings, sweep
+from tests.examples import examples
 from tests.rm.rm_harness import cluster
 from yaqd.config import Configuration
 from yaqd.model import ApplicationId
@@ -46,7 +47,7 @@ def _sweep(root: Path, retain_s: int, active: set[ApplicationId]) -> tuple[int, 
     return swept.folders, swept.files, swept.problems
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.booleans(),
     st.dictionaries(st.sampled_from(["h_1", "h_2", "h_3"]), st.integers(0, 200)),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from rm.scheduler.events import NodeBeat, NodeQueueReported
+from tests.examples import examples
 from tests.rm.rm_random_queueing import STOCK, QueueingLife
 from yaqd.model import Resource
 
@@ -54,6 +55,6 @@ class KeptRooms(QueueingLife):
 
 
 KeptRooms.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestKeptRooms = KeptRooms.TestCase

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from rm.scheduler.decisions import Allocate
 from rm.scheduler.events import Asked, ContainerEnded
+from tests.examples import examples
 from tests.rm.rm_harness import FakeMaster, FakeNode, Harness, ask, cluster
 from tests.rm.rm_world import GB, SLOT, World, hosts
 from yaqd.ipc.errors import InvalidResourceRequest, YarnError
@@ -149,7 +150,7 @@ CONSTRAINTS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     asked=st.lists(st.tuples(st.sampled_from(TAGS), st.integers(1, 6), st.none() | CONSTRAINTS), max_size=5),
     endings=st.lists(st.integers(0, 1000), max_size=5),

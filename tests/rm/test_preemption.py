@@ -16,6 +16,7 @@ from rm.scheduler.events import (
 from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.spec import PREFIX
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.examples import examples
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, ask, cluster, configuration
 from tests.rm.rm_world import DOMINANT, GB, HALVES, SLOT, World, queues, row
 from yaqd.config import Configuration
@@ -188,7 +189,7 @@ def test_watching_only_takes_nothing() -> None:
     assert c.look() == ([], [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     guarantees=st.sampled_from([(50, 50, 0), (30, 50, 20), (80, 10, 10), (100, 0, 0)]),
     wants=st.lists(

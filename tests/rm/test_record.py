@@ -42,6 +42,7 @@ async def test_what_a_daemon_decided_is_decided_again(tmp_path: Path) -> None:
     assert decisions == decided >= 8 and events > 5
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_made_is_refused_with_its_key(tmp_path: Path) -> None:
     process = start(yaq__rm__scheduler__record=str(tmp_path / "nowhere" / "record.gz"))
     _, stderr = process.communicate(timeout=20)

@@ -2,9 +2,10 @@
 
 from hypothesis import HealthCheck, settings
 
+from tests.examples import examples
 from tests.rm.rm_random_life import SchedulerLife
 
 SchedulerLife.TestCase.settings = settings(
-    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(80), stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestSchedulerLife = SchedulerLife.TestCase

@@ -23,6 +23,7 @@ from rm.scheduler.events import (
 from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.stages.spec import StagesSpec
 from rm.scheduler.view.calculators import AllocationBounds
+from tests.examples import examples
 from tests.rm.rm_world import SLOT, World, queues, row
 from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
 from yaqd.model.stages import StagesOrder
@@ -292,7 +293,7 @@ def test_what_was_decided_can_be_played_again() -> None:
 steps = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 9)), max_size=60)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps, st.sampled_from(["fifo", "shortest", "weighted-fair", "capped", "packing", "trouble"]), st.booleans())
 def test_no_room_stays_empty_while_somebody_wants_it(
     steps: list[tuple[int, int, int]], policy: str, slow: bool

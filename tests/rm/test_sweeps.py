@@ -12,6 +12,7 @@ from rm.scheduler.assign import sweep, walk
 from rm.scheduler.decisions import Allocate, Outcome
 from rm.scheduler.events import Asked, ContainerEnded, NodeBeat
 from rm.scheduler.node_queues.spec import QueueingSpec
+from tests.examples import examples
 from tests.rm.rm_busy import NOWHERE, QuickLife, strict_rows
 from tests.rm.rm_life import Life, named
 from tests.rm.rm_world import GB
@@ -175,7 +176,7 @@ def short_looks(are_short: bool) -> Iterator[None]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     wishers=st.lists(WISHERS, min_size=5, max_size=40),
     ends=st.lists(st.sampled_from(HOSTS), min_size=1, max_size=12),

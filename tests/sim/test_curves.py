@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from yaqd.cli.app import yaq
 from yaqd.cli.exits import BAD_INPUT
 from yaqd.cli.simulation import curves as curve_options
@@ -185,7 +186,7 @@ _FILES = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=_FILES, table=st.text(max_size=60), least=st.floats(0, 1))
 def test_whatever_a_file_says_it_is_refused_or_can_be_trained_along(
     found: Any, table: str, least: float, tmp_path: Path

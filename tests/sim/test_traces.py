@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from yaqd.sim.workload import ClusterSeen, check
 from yaqd.sim.workloads import WorkloadError, read_workload
 from yaqd.sim.workloads.history import read_history
@@ -281,7 +282,7 @@ def test_what_is_no_text_or_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(["f.tsv", "f.json", "f.jsonl", "f.jhist"]), text=st.text(max_size=200), data=st.data())
 def test_no_text_at_all_ends_in_another_error(tmp_path: Path, name: str, text: str, data: st.DataObject) -> None:
     """Also valid JSON with values of any kind where others belong."""

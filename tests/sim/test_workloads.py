@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from yaqd.sim.workload import Workload, check
 from yaqd.sim.workloads import WORKLOADS, Arrivals, Drawn, WorkloadError, draw
 from yaqd.sim.workloads.numbers import fitted, fitted_counts
@@ -114,7 +115,7 @@ def test_absurd_requests_are_refused(drawn: Drawn) -> None:
         draw(drawn, 320, 1)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(
     st.lists(st.floats(0.01, 1e4), min_size=2, max_size=200).filter(lambda xs: max(xs) > 1.2 * min(xs)),
     st.floats(0.1, 1e3),

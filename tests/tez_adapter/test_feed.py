@@ -10,6 +10,7 @@ from riffle_merger.merger.disk import DiskFacts
 from riffle_merger.plan.automatic import DiskShape
 from riffle_merger.plan.decisions import CancelMerge, SendMerge
 from riffle_merger.plan.policy import OFF, MergePolicy
+from tests.examples import examples
 from tez_adapter.core.dag import AttemptId
 from tez_adapter.core.records import Completion
 from tez_adapter.master.output_feed import Job, OutputFeed
@@ -211,7 +212,7 @@ def test_a_merger_that_does_not_come_holds_outputs_up_for_a_while_alone() -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.sampled_from([None, OFF, MergePolicy(files=2), MergePolicy(files=3), MergePolicy(block_bytes=250)]),
     st.integers(1, 8),

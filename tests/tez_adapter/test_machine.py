@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tez_adapter.tez_driver import SMALL, Driver, commands, mapreduce
 from tests.tez_adapter.tez_random_cluster import RandomCluster
 from tez_adapter.core import events as ev
@@ -330,7 +331,7 @@ def test_reduces_of_a_job_without_maps_still_write_their_empty_parts() -> None:
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), maps=st.integers(0, 12), reduces=st.integers(0, 5), slots=st.integers(1, 6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_order_of_faults_keeps_the_invariants_and_ends(seed: int, maps: int, reduces: int, slots: int) -> None:
     rng = random.Random(seed)
     slow_start = rng.choice([0.0, 0.05, 0.5, 1.0])
@@ -342,7 +343,7 @@ def test_any_order_of_faults_keeps_the_invariants_and_ends(seed: int, maps: int,
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_without_faults_every_task_runs_once(seed: int) -> None:
     rng = random.Random(seed)
     cluster = RandomCluster(JobMachine(mapreduce(7, 3)), rng, slots=3, faults=0)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tez_adapter.tez_driver import SMALL, Driver
 from tests.tez_adapter.tez_invariants import validate
 from tests.tez_adapter.tez_random_cluster import RandomCluster
@@ -113,7 +114,7 @@ def test_what_the_job_does_not_have_is_not_restored(done: AttemptId) -> None:
 
 
 @given(seed=st.integers(0, 2**32), slots=st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_order_of_faults_in_any_graph_ends(seed: int, slots: int) -> None:
     rng = random.Random(seed)
     many = rng.randint(2, 6)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from riffle_merger.plan.decisions import MapOutput, SendMerge
 from riffle_merger.plan.own import own_mergers
 from riffle_merger.service.protocol import RiffleMergerProtocol
+from tests.examples import examples
 from tests.tez_adapter.tez_own_mergers import DAG, JOB, SIZE, allocated, finish_maps, mergers, serving, shared
 from tez_adapter.core import events as ev
 from tez_adapter.core.dag import DagSpec, VertexSpec
@@ -185,7 +186,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(STEPS, max_size=60))
 def test_each_container_is_started_once_and_ended_once(steps: list[tuple[str, float]]) -> None:
     own, machine, now = OwnMergers(SIZE, wait_s=10), JobMachine(DAG), 0.0

@@ -300,7 +300,7 @@ def test_what_the_user_says_of_tasks_counts_until_one_has_ended() -> None:
 
 
 def test_no_time_that_a_user_says_is_too_long_to_be_told() -> None:
-    work = WorkLeft(JobMachine(stages(1_000_000, task_s=1e9)), lambda: 0.0, lambda _: None)
+    work = WorkLeft(JobMachine(stages(1_000, task_s=1e9)), lambda: 0.0, lambda _: None)
     assert [stage.work_ms for stage in work.latest().stages] == [10**12]
 
 

@@ -5,6 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.tez_adapter.tez_driver import SMALL, mapreduce
 from tests.tez_adapter.tez_random_cluster import RandomCluster
 from tez_adapter.core import events as ev
@@ -55,7 +56,7 @@ def graph(rng: random.Random) -> DagSpec:
 
 
 @given(seed=st.integers(0, 2**32), slots=st.integers(1, 6), sensible=st.booleans(), faults=st.sampled_from([0, 100]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_any_orders_at_any_time_end_the_job(seed: int, slots: int, sensible: bool, faults: int) -> None:
     rng = random.Random(seed)
     cluster = OrderingCluster(JobMachine(graph(rng)), rng, slots=slots, faults=faults)
@@ -68,7 +69,7 @@ def test_any_orders_at_any_time_end_the_job(seed: int, slots: int, sensible: boo
 
 
 @given(seed=st.integers(0, 2**32), slots=st.integers(1, 6), slow_start=st.sampled_from([0.0, 0.05, 0.5, 1.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_mapreduce_job_in_such_a_queue_ends(seed: int, slots: int, slow_start: float) -> None:
     rng = random.Random(seed)
     spec = mapreduce(rng.randint(0, 12), rng.randint(0, 5), slow_start=slow_start)

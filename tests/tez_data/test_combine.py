@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from riffle_merger.format import SpillIndex
+from tests.examples import examples
 from tez_adapter.data import HashCombiner, MapOutput, ReduceInput, encoded_combiner
 from tez_adapter.data.counted import CountedKeys
 from yaqd.mapreduce.errors import JobError
@@ -55,7 +56,7 @@ def run(directory: Path, pairs: Iterable[tuple[Any, Any]], combine: Any, memory_
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=st.lists(st.tuples(KEYS, st.lists(KEYS, max_size=2)), max_size=80))
 def test_every_distinct_encoding_keeps_its_own_values(tmp_path: Path, pairs: list[tuple[Any, Any]]) -> None:
     naive: dict[bytes, list[Any]] = {}
@@ -80,7 +81,7 @@ def test_counting_survives_flushes_and_spills(tmp_path: Path) -> None:
     assert run(tmp_path, pairs, total, 1) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     chunks=st.lists(st.lists(st.text(st.sampled_from("a\nb\u00e9\udc80"), max_size=3), max_size=20), max_size=6),
     is_text=st.booleans(),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from riffle_merger.format import SpillIndex
+from tests.examples import examples
 from tez_adapter.data import Columns, CountedLines, MapOutput, ReduceInput, join_lines, split_lines
 from tez_adapter.data.lines import BY_TAB
 
@@ -60,7 +61,7 @@ def naive(data: bytes) -> Counter[bytes]:
     return sums
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.sampled_from([b"a\t1", b"b\t1", b"a\t2", b"ab\t1", b"c", b"\t3", b"\x00\t1"]), max_size=60),
     ended=st.booleans(),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tez_adapter.data import (
     Columns,
     Fields,
@@ -40,7 +41,7 @@ def columns_of(keys: list[bytes]) -> Columns:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(KEYS)
 def test_sort_order_is_pythons_stable_order(keys: list[bytes]) -> None:
     columns = columns_of(keys)
@@ -48,7 +49,7 @@ def test_sort_order_is_pythons_stable_order(keys: list[bytes]) -> None:
     assert sort_order(columns.keys, columns.key_offsets).tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(KEYS, st.integers(1, 3))
 def test_order_through_distinct_keys_is_the_same(keys: list[bytes], partitions: int) -> None:
     distinct = list(dict.fromkeys(keys))
@@ -76,7 +77,7 @@ def test_large_batches_without_repetitions_are_left_alone() -> None:
     assert repeated_keys(columns.keys, columns.key_offsets) is None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(KEYS, TRICKY)
 def test_sorted_keys_are_compared_and_counted_rightly(keys: list[bytes], limit: bytes) -> None:
     keys = sorted(keys)
@@ -87,7 +88,7 @@ def test_sorted_keys_are_compared_and_counted_rightly(keys: list[bytes], limit: 
     assert count_up_to(data, offsets, words, limit) == sum(key <= limit for key in keys)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(KEYS, st.lists(st.binary(min_size=4, max_size=4))), st.integers(1, 7))
 def test_hash_partitions_are_crc32(keys: list[bytes], partitions: int) -> None:
     columns = columns_of(keys)
@@ -103,7 +104,7 @@ def text_hash(key: bytes) -> int:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(KEYS, st.lists(st.binary(min_size=4, max_size=4))), st.integers(1, 7))
 def test_text_partitions_are_those_of_hadoop_streaming(keys: list[bytes], partitions: int) -> None:
     columns = columns_of(keys)
@@ -125,7 +126,7 @@ def test_text_partitions_of_long_keys() -> None:
     assert TextPartitioner().partition(columns.keys, columns.key_offsets, 2).tolist() == [0, 0, 0, 1, 1, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(KEYS, st.lists(TRICKY, max_size=4))
 def test_range_partitions_follow_the_boundaries(keys: list[bytes], boundaries: list[bytes]) -> None:
     boundaries = sorted(boundaries)

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from riffle_merger.format import CorruptSegment, SpillIndex
+from tests.examples import examples
 from tez_adapter.data import (
     Columns,
     HashPartitioner,
@@ -53,7 +54,7 @@ def naive_groups(pairs: list[tuple[bytes, bytes]]) -> list[tuple[bytes, list[byt
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=PAIRS, partitions=st.integers(1, 5), codec=st.sampled_from(["lz4", "none", "snappy", "zstd"]))
 def test_groups_equal_a_dict_of_lists(
     tmp_path: Path, pairs: list[tuple[bytes, bytes]], partitions: int, codec: str
@@ -93,7 +94,7 @@ def test_an_empty_map_output_has_every_partition(tmp_path: Path, partitioner: Ha
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_segment_is_refused(tmp_path: Path, data: st.DataObject) -> None:
     output = MapOutput(tmp_path, 1)
     for i in range(50):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tez_adapter.exploration.log import ExplorationLog, OtherVersion, Record
 from tez_adapter.exploration.store import Commits, TrialCheckpoints
 from yaqd.config import Configuration
@@ -42,7 +43,7 @@ def test_what_was_written_is_read_however_it_was_cut(
     assert len(list(folder.iterdir())) < 64 + 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), sizes=st.lists(st.integers(1, 5), min_size=1, max_size=80))
 def test_damage_ends_the_log_and_it_goes_on_from_there(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, sizes: Sequence[int]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tez_adapter.core.training import TrainingMachine
 from tez_adapter.training.evaluations import Evaluations
 from tez_adapter.training.steps import Steps
@@ -216,7 +217,7 @@ _CALLS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(calls=st.lists(_CALLS, max_size=25), keeps=st.booleans())
 def test_whatever_is_called_an_honest_worker_ends_the_step(calls: list[Any], keeps: bool) -> None:
     async def play() -> None:

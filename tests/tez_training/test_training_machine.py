@@ -5,6 +5,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tez_adapter.core.training import (
     Decision,
     Event,
@@ -79,7 +80,7 @@ class Workers:
         self.tell(WorkerGone(name))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(seed=st.integers(0, 10**6), partitions=st.integers(1, 12), wanted=st.integers(1, 9))
 def test_every_step_ends_whoever_dies(seed: int, partitions: int, wanted: int) -> None:
     chance = random.Random(seed)

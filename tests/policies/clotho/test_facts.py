@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.policies.clotho.scenes import chain, job, random_job, scene
 from yaqd.policies.clotho.facts import STAGES_MAX, StageJob, bounded_s, graph_of
 from yaqd.policies.clotho.known import CHAIN, CHAIN_WORK, CLAIMABLE, KnownJobs
@@ -61,7 +62,7 @@ def _chains(one: StageJob, duration_s: list[float]) -> tuple[list[float], list[f
     return [longest(stage, single) for stage in stages], [longest(stage, work) for stage in stages]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(st.integers(0, 1_000), min_size=1, max_size=5))
 def test_chains_of_many_jobs_at_once_are_those_of_each(seeds: list[int]) -> None:
     jobs = [random_job(seed) for seed in seeds]
