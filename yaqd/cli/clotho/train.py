@@ -4,7 +4,6 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,18 @@ from yaqd.cli.output import print_json
 
 if TYPE_CHECKING:
     from yaqd.policies.curves.samples import Floats
+    from yaqd.sim.stages.training.evolution import SearchTerms
+    from yaqd.sim.stages.training.gradient import GradientTerms
 
 
 @click.command("train")
+@click.option(
+    "--trainer",
+    "trainer_name",
+    type=click.Choice(("evolution", "gradient")),
+    default="evolution",
+    help="Evolution strategies, which learn more per minute here, or policy gradient [default: evolution].",
+)
 @click.option("--output", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Weights to write.")
 @click.option(
     "--checkpoint", type=click.Path(path_type=Path), metavar="FILE", help="Once a minute [default: FILE.checkpoint]."
@@ -38,15 +46,15 @@ if TYPE_CHECKING:
 @click.option(
     "--linear",
     type=click.IntRange(0),
-    default=75,
     metavar="N",
-    help="Generations that move linear scores alone, before all weights [default: 75].",
+    help="Generations of evolution that move linear scores alone, before all weights [default: 75].",
 )
 @click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")
 @click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
 @quiet_option
 @json_option
 def train(
+    trainer_name: str,
     output: Path,
     checkpoint: Path | None,
     resume: bool,
@@ -60,13 +68,16 @@ def train(
     start: Path | None,
     makespan: bool,
     slots: int,
-    linear: int,
+    linear: int | None,
     without_query: tuple[int, ...],
     without_size: tuple[int, ...],
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Train by evolution strategies; held-out numbers as it goes, a checkpoint a minute.
+    """Train the network; held-out numbers as it goes, a checkpoint a minute.
+
+    Evolution strategies move all weights at random and keep what does better. Policy gradient, as in Decima's paper,
+    draws choices and makes those likelier that did better. Both write weights for the same network.
 
     Slots, costs of moves, mixes, loads and errors of estimates are drawn anew for each sequence.
 
@@ -78,16 +89,13 @@ def train(
     import numpy as np
 
     from yaqd.sim.stages.training.checkpoint import CheckpointError
-    from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.trainer import Trainer
 
+    terms = _terms(trainer_name, seed, makespan, slots, linear)
     graphs = graphs_of(graphs_name, history)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
-    terms = SearchTerms(seed=seed, makespan=makespan, slots=slots, linear=linear)
-    if makespan:
-        terms = replace(terms, stream_jobs=0)
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
     trainer = Trainer(
         graphs,
@@ -114,6 +122,22 @@ def train(
         print_json({"output": str(output), "bytes": len(data), "curve": trainer.curve})
     else:
         click.echo(f"{output}: {len(data)} bytes after {last['generation']:.0f} generations")
+
+
+def _terms(trainer: str, seed: int, makespan: bool, slots: int, linear: int | None) -> "SearchTerms | GradientTerms":
+    """Return how the trainer goes about it. Raises CommandError for an option of the other one."""
+    from yaqd.sim.stages.training.evolution import SearchTerms
+    from yaqd.sim.stages.training.gradient import GradientTerms
+
+    shared: dict[str, Any] = {"seed": seed, "makespan": makespan, "slots": slots}
+    if makespan:
+        # in a stream the last job ends when it comes, whoever schedules
+        shared["stream_jobs"] = 0
+    if trainer == "evolution":
+        return SearchTerms(**shared) if linear is None else SearchTerms(**shared, linear=linear)
+    if linear is not None:
+        raise CommandError("--linear is an option of --trainer evolution")
+    return GradientTerms(**shared)
 
 
 def _start(path: Path | None) -> "tuple[Floats | None, Mapping[str, Any]]":

@@ -140,8 +140,11 @@ def embed_job(plan: Plan, live: Live, mind: Mind, job: int) -> None:
 
 
 @jit
-def embed_cluster(plan: Plan, live: Live, mind: Mind) -> None:
-    """Sum up all jobs; set what heads add for the cluster, and each job's limit."""
+def embed_cluster(plan: Plan, live: Live, mind: Mind) -> tuple[int, float]:
+    """Sum up all jobs in scratch 0 and set what heads add for the cluster.
+
+    Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s.
+    """
     w, scratch = mind.weights, mind.scratch
     x = scratch[0]
     x[: EMB + CLUSTER] = 0.0
@@ -168,13 +171,27 @@ def embed_cluster(plan: Plan, live: Live, mind: Mind) -> None:
         cluster[EMB + HEAD + o] = w[LIMIT_BIAS + o]
     add_product(w, SCORE_CLUSTER, EMB, HEAD, cluster, cluster[EMB:])
     add_product(w, LIMIT_CLUSTER, EMB, HEAD, cluster, cluster[EMB + HEAD :])
-    for at in range(many):
-        set_limit(plan, live, mind, live.active[at], wanting, mean_s)
+    return wanting, mean_s
 
 
 @jit
-def set_limit(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s: float) -> None:
-    """Say how many containers a job should have."""
+def limit_of(logarithm: float, slots: int) -> float:
+    """Return how many containers a job should have, by the logarithm of it."""
+    return min(max(1.0, ceil(exp(min(logarithm, _EXPONENT_MAX)) - 1e-6)), float(slots))
+
+
+@jit
+def set_limits(plan: Plan, live: Live, mind: Mind, wanting: int, mean_s: float) -> None:
+    """Say how many containers each job should have."""
+    for at in range(live.counts[ACTIVE]):
+        own = live.jobs[live.active[at]]
+        own.value = limit_logarithm(plan, live, mind, live.active[at], wanting, mean_s)
+        own.limit = limit_of(own.value, plan.slots)
+
+
+@jit
+def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s: float) -> float:
+    """Return the logarithm of a job's limit. Features stay in scratch 5, the hidden layer in scratch 6."""
     w, own = mind.weights, live.jobs[job]
     x, hidden = mind.scratch[5], mind.scratch[6]
     x[0] = 1.0
@@ -197,13 +214,12 @@ def set_limit(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s
         total += w[LIMIT_LINEAR + i] * x[i]
     for o in range(HEAD):
         total += w[LIMIT_OUT + o] * hidden[o]
-    own.value = total
-    own.limit = min(max(1.0, ceil(exp(min(total, _EXPONENT_MAX)) - 1e-6)), float(plan.slots))
+    return total
 
 
 @jit
 def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int, idle: int) -> float:
-    """Return the score of a stage for idle containers of a source."""
+    """Return the score of a stage for idle containers of a source; features and hidden layer as for limits."""
     w, own, now = mind.weights, live.jobs[job], live.stages[stage]
     x, hidden = mind.scratch[5], mind.scratch[6]
     has = own.here + own.on_way
@@ -241,16 +257,19 @@ def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int,
 
 
 @jit
+def may_have(live: Live, job: int, source: int, spills: bool) -> bool:
+    """Return whether a job has stages to choose from and is below its limit. `spills`: limits do not count."""
+    own = live.jobs[job]
+    return bool(own.claims and (spills or job == source or own.here + own.on_way < own.limit))
+
+
+@jit
 def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spills: bool) -> int:
     """Return the stage with the highest score whose job is below its limit; -1: none. `spills`: limits do not count."""
     best, found = -inf, -1
     for at in range(live.counts[ACTIVE]):
         job = live.active[at]
-        own = live.jobs[job]
-        if own.claims == 0:
-            continue
-        has = own.here + own.on_way
-        if not spills and job != source and has >= own.limit:
+        if not may_have(live, job, source, spills):
             continue
         for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
             if live.stages[stage].claimable:
@@ -266,13 +285,19 @@ def choose_learned(plan: Plan, live: Live, mind: Mind, source: int, idle: int) -
     found = best_stage(plan, live, mind, source, idle, False)
     if found < 0:
         return best_stage(plan, live, mind, source, idle, True), 1
+    return found, room_for(plan, live, found, source, idle)
+
+
+@jit
+def room_for(plan: Plan, live: Live, found: int, source: int, idle: int) -> int:
+    """Return how many idle containers a stage gets: at most its job's limit, unless they are the job's own."""
     job = plan.stages[found].job
     many = min(idle, live.stages[found].claimable)
     if job != source:
         room = live.jobs[job].limit - live.jobs[job].here - live.jobs[job].on_way
         if room < many:
             many = max(1, int(room))
-    return found, many
+    return int(many)
 
 
 assert HID <= 32

@@ -5,7 +5,7 @@ from math import inf
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.heuristics import Knobs, choose, rank_jobs, refresh, refresh_all
 from yaqd.sim.stages.compiled.jit import jit
-from yaqd.sim.stages.compiled.network import Mind, choose_learned, embed_cluster, embed_job, mind_of
+from yaqd.sim.stages.compiled.network import Mind, choose_learned, embed_cluster, embed_job, mind_of, set_limits
 from yaqd.sim.stages.compiled.state import (
     ACTIVE,
     DECISIONS,
@@ -104,7 +104,8 @@ def look(plan: Plan, live: Live, mind: Mind) -> None:
         if live.jobs[job].is_dirty:
             refresh(plan, live, job)
             embed_job(plan, live, mind, job)
-    embed_cluster(plan, live, mind)
+    wanting, mean_s = embed_cluster(plan, live, mind)
+    set_limits(plan, live, mind, wanting, mean_s)
 
 
 @jit

@@ -11,8 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from yaqd.policies.clotho.shapes import SIZE
-from yaqd.sim.stages.training.evolution import Evolution, SearchTerms
+from yaqd.sim.stages.training.evolution import SearchTerms
+from yaqd.sim.stages.training.gradient import GradientTerms
+from yaqd.sim.stages.training.settings import TrainingTerms
+from yaqd.sim.stages.training.state import TrainingState
 
+_NAMES: Final[Mapping[type[TrainingTerms], str]] = {SearchTerms: "evolution", GradientTerms: "gradient"}
 _ARRAYS: Final = ("weights", "first", "second", "best")
 _BYTES_MAX: Final = 1 << 22
 
@@ -21,11 +25,20 @@ class CheckpointError(ValueError):
     """A file that is no checkpoint, or one of another run."""
 
 
-def write_checkpoint(path: Path, terms: SearchTerms, search: Evolution, best: Any, told: Mapping[str, Any]) -> None:
+def write_checkpoint(
+    path: Path, terms: TrainingTerms, state: TrainingState, best: Any, told: Mapping[str, Any]
+) -> None:
     """Replace the checkpoint. What was there stays whole until the new one is. `told`: curve and what it began with."""
-    text = json.dumps({"terms": asdict(terms), "generation": search.generation, "told": dict(told)})
+    text = json.dumps(
+        {
+            "trainer": _NAMES[type(terms)],
+            "terms": asdict(terms),
+            "generation": state.generation,
+            "told": dict(told),
+        }
+    )
     data = io.BytesIO()
-    np.savez(data, told=np.array(text), weights=search.weights, first=search.first, second=search.second, best=best)
+    np.savez(data, told=np.array(text), weights=state.weights, first=state.first, second=state.second, best=best)
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:
         out.write(data.getvalue())
@@ -34,8 +47,8 @@ def write_checkpoint(path: Path, terms: SearchTerms, search: Evolution, best: An
     beside.replace(path)
 
 
-def read_checkpoint(path: Path, terms: SearchTerms) -> tuple[Evolution, Any, dict[str, Any]]:
-    """Return the search, the best weights so far, and what was told. Raises CheckpointError."""
+def read_checkpoint(path: Path, terms: TrainingTerms) -> tuple[TrainingState, Any, dict[str, Any]]:
+    """Return where the run stood, the best weights so far, and what was told. Raises CheckpointError."""
     try:
         if path.stat().st_size > _BYTES_MAX:
             raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
@@ -43,6 +56,8 @@ def read_checkpoint(path: Path, terms: SearchTerms) -> tuple[Evolution, Any, dic
             arrays = {name: found[name] for name in _ARRAYS}
             text = json.loads(str(found["told"]))
         generation, told, made = int(text["generation"]), dict(text["told"]), dict(text["terms"])
+        # checkpoints of before there were two trainers do not name theirs
+        trainer = str(text.get("trainer", "evolution"))
     except CheckpointError:
         raise
     except OSError as error:
@@ -51,7 +66,9 @@ def read_checkpoint(path: Path, terms: SearchTerms) -> tuple[Evolution, Any, dic
         raise CheckpointError(f"{path}: no checkpoint: {repr(error)[:200]}") from None
     if any(array.shape != (SIZE,) or not np.isfinite(array).all() for array in arrays.values()):
         raise CheckpointError(f"{path}: its arrays are not those of this network")
+    if trainer != _NAMES[type(terms)]:
+        raise CheckpointError(f"{path} is of a run with --trainer {trainer[:40]}; --resume wants the same")
     if made != asdict(terms):
         odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
         raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
-    return Evolution(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told
+    return TrainingState(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told

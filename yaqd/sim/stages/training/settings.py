@@ -1,11 +1,11 @@
 """What a sequence of training is drawn from: loads, mixes, slots, costs of moves and errors of estimates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from yaqd.policies.curves.samples import Ints
+from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.sim.stages.compiled.heuristics import FAIR, Knobs
 from yaqd.sim.stages.compiled.run import heuristic_run
 from yaqd.sim.stages.rules import DECIMA, Rules
@@ -20,6 +20,20 @@ _SETTING_SEED: Final = 51
 _REFERENCE: Final[Knobs] = (0.0, 0.0, float("inf"), 1.0, 1.0, 1.0)
 
 
+@dataclass(frozen=True, slots=True)
+class TrainingTerms:
+    """What both trainers are told; what a run is resumed with has to be the same."""
+
+    seed: int = 1
+    #: jobs of the streams, batches as they are measured, sequences of anything
+    stream_jobs: int = 60
+    batches: int = 3
+    anything: int = 1
+    makespan: bool = False
+    #: 0: any number of slots
+    slots: int = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
     """A load, the rules it runs by, and what a plain heuristic makes of it, s."""
@@ -28,11 +42,13 @@ class Setting:
     rules: Rules
     mean_s: float
     makespan_s: float
+    #: (jobs,): when each ends
+    ends_s: Floats = field(repr=False)
 
 
 def _with_reference(load: GraphLoad, rules: Rules) -> Setting:
     found = heuristic_run(load, FAIR, _REFERENCE, rules)
-    return Setting(load, rules, found.mean_s, found.makespan_s)
+    return Setting(load, rules, found.mean_s, found.makespan_s, load.arrive_s + found.took_s)
 
 
 def gap_s(graphs: GraphSet, among: Ints, slots: int, load: float) -> float:
@@ -61,3 +77,13 @@ def varied(graphs: GraphSet, seed: int, among: Ints, only_slots: int = 0) -> Set
     else:
         load = draw_load(graphs, seed, int(rng.choice([10, 20, 30], p=[0.5, 0.35, 0.15])), 0.0, sigma, pool)
     return _with_reference(load, Rules(slots, move_s))
+
+
+def sequences(graphs: GraphSet, among: Ints, terms: TrainingTerms, generation: int) -> list[Setting]:
+    """Return what a generation is tried on: all its members or rollouts on the same."""
+    seed = TRAINING_SEEDS + (terms.seed * 100_000 + generation) * 16
+    found = [varied(graphs, seed + at, among, terms.slots) for at in range(terms.anything)]
+    found += [nominal(graphs, seed + 8 + at, 20, False, among) for at in range(terms.batches)]
+    if terms.stream_jobs:
+        found.append(nominal(graphs, seed + 15, terms.stream_jobs, True, among))
+    return found

@@ -1,11 +1,7 @@
 """One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +11,11 @@ from yaqd.policies.clotho.weights import pack
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import read_checkpoint, write_checkpoint
-from yaqd.sim.stages.training.evolution import Evolution, SearchTerms, advance, begin_search, losses
+from yaqd.sim.stages.training.evolution import SearchTerms, evolve, losses
+from yaqd.sim.stages.training.gradient import GradientTerms, ascend
 from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, nominal
+from yaqd.sim.stages.training.state import TrainingState, begin_training
+from yaqd.sim.stages.training.workers import Spread, spread_over
 from yaqd.sim.workloads.graphs import GraphSet
 
 CHECKPOINT_S: Final = 60.0
@@ -46,51 +45,54 @@ class Trainer:
 
     graphs: GraphSet = field(repr=False)
     among: Ints = field(repr=False)
-    terms: SearchTerms
+    #: which trainer it is, and how it goes about it
+    terms: SearchTerms | GradientTerms
     checkpoint: Path
     clock: Callable[[], float]
     told: Callable[[str], None] = lambda line: None
     imitates: bool = True
     cores: int = 1
-    search: Evolution = field(init=False, repr=False)
+    state: TrainingState = field(init=False, repr=False)
     best: Floats = field(init=False, repr=False)
     curve: list[dict[str, float]] = field(init=False, repr=False)
     #: what the weights that it began with tell of themselves
     start: dict[str, Any] = field(init=False, repr=False)
     _held: list[Setting] = field(init=False, repr=False, default_factory=list)
-    _tried: Callable[[list[Setting], list[Floats], bool], Floats] = field(init=False, repr=False, default=losses)
 
     def begin(self, weights: Floats | None = None, told: Mapping[str, Any] = {}) -> None:
         """Begin anew, from given weights where there are some; `told`: what they tell of themselves."""
-        self.search = begin_search(beginning(self.terms.seed, self.imitates) if weights is None else weights)
-        self.best, self.curve, self.start = self.search.weights.copy(), [], dict(told)
+        self.state = begin_training(beginning(self.terms.seed, self.imitates) if weights is None else weights)
+        self.best, self.curve, self.start = self.state.weights.copy(), [], dict(told)
 
     def resume(self) -> None:
         """Go on from the checkpoint. Raises CheckpointError."""
-        self.search, self.best, told = read_checkpoint(self.checkpoint, self.terms)
+        self.state, self.best, told = read_checkpoint(self.checkpoint, self.terms)
         self.curve, self.start = told["curve"], told["start"]
 
     def run(self, seconds: float, generations: int | None = None) -> None:
-        """Evolution until the time is over, or so many generations are."""
+        """Train until the time is over, or so many generations are."""
         began = saved = self.clock()
         spent_s = self.curve[-1]["seconds"] if self.curve else 0.0
-        with self._workers():
-            while self.clock() - began < seconds and (generations is None or self.search.generation < generations):
-                if self.search.generation % _LOOK_EVERY == 0:
+        with spread_over(self.cores) as spread:
+            while self.clock() - began < seconds and (generations is None or self.state.generation < generations):
+                if self.state.generation % _LOOK_EVERY == 0:
                     self._look(spent_s + self.clock() - began)
-                self.search, loss = advance(self.search, self.graphs, self.among, self.terms, self._tried)
-                self.told(f"generation {self.search.generation}: {np.exp(loss):.4f} of the plain heuristic's time")
+                self.state, loss = self._advance(spread)
+                self.told(f"generation {self.state.generation}: {np.exp(loss):.4f} of the plain heuristic's time")
                 if self.clock() - saved > CHECKPOINT_S:
                     self.save()
                     saved = self.clock()
             self._look(spent_s + self.clock() - began)
         self.save()
 
+    def _advance(self, spread: Spread) -> tuple[TrainingState, float]:
+        if isinstance(self.terms, GradientTerms):
+            return ascend(self.state, self.graphs, self.among, self.terms, spread)
+        return evolve(self.state, self.graphs, self.among, self.terms, spread)
+
     def save(self) -> None:
         """Write the checkpoint."""
-        write_checkpoint(
-            self.checkpoint, self.terms, self.search, self.best, {"curve": self.curve, "start": self.start}
-        )
+        write_checkpoint(self.checkpoint, self.terms, self.state, self.best, {"curve": self.curve, "start": self.start})
 
     def weights(self, command: str) -> bytes:
         """Return the best weights so far as bytes, with the command, the seed and the curve."""
@@ -98,14 +100,14 @@ class Trainer:
         return pack(self.best, told | ({"start": self.start} if self.start else {}))
 
     def _look(self, seconds: float) -> None:
-        if self.curve and self.curve[-1]["generation"] == self.search.generation:
+        if self.curve and self.curve[-1]["generation"] == self.state.generation:
             return
         if not self._held:
             self._held = held_out(self.graphs, self.among)
-        batch, stream = held_ratios(self._held, self.search.weights, self.terms.makespan)
-        held = Held(self.search.generation, batch, stream)
+        batch, stream = held_ratios(self._held, self.state.weights, self.terms.makespan)
+        held = Held(self.state.generation, batch, stream)
         if not self.curve or held.both <= min(np.sqrt(one["batch"] * one["stream"]) for one in self.curve):
-            self.best = self.search.weights.copy()
+            self.best = self.state.weights.copy()
         self.curve.append(
             {
                 "generation": held.generation,
@@ -115,28 +117,6 @@ class Trainer:
             }
         )
         self.told(f"held out after {held.generation}: batch {batch:.4f}, stream {stream:.4f}")
-
-    @contextmanager
-    def _workers(self) -> Iterator[None]:
-        if self.cores <= 1:
-            yield
-            return
-        with ProcessPoolExecutor(self.cores, get_context("fork")) as pool:
-
-            def tried(settings: list[Setting], members: list[Floats], makespan: bool) -> Floats:
-                parts = pool.map(losses, [settings] * self.cores, _parts(members, self.cores), [makespan] * self.cores)
-                return np.concatenate(list(parts))
-
-            self._tried = tried
-            try:
-                yield
-            finally:
-                self._tried = losses
-
-
-def _parts(members: Sequence[Floats], many: int) -> list[list[Floats]]:
-    cuts = np.linspace(0, len(members), many + 1).astype(int)
-    return [list(members[low:high]) for low, high in pairwise(cuts.tolist())]
 
 
 def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:
@@ -148,6 +128,6 @@ def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:
 def held_ratios(settings: list[Setting], weights: Floats, makespan: bool = False) -> tuple[float, float]:
     """Return the ratio to the plain heuristic on batches and on streams."""
     batch, stream = (
-        float(np.exp(losses(part, [weights], makespan)[0])) for part in (settings[:_BATCHES], settings[_BATCHES:])
+        float(np.exp(losses([weights], part, makespan)[0])) for part in (settings[:_BATCHES], settings[_BATCHES:])
     )
     return batch, stream
