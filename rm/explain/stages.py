@@ -51,7 +51,7 @@ class ExplainStages:
             "idle": own.idle,
             #: as was chosen last; None: it was not chosen yet
             "limit": leaf.limits.get(own.app.id),
-            "learnedLimit": int(weighed.scores.limit[place]) if weighed.scores is not None else None,
+            "learnedLimit": _limit(weighed, place),
             "jobs": len(weighed.sketches),
             "weightedFair": {
                 "limit": int(weighed.fair_limits[place]),
@@ -60,6 +60,11 @@ class ExplainStages:
                 "priority": weighed.sketches[fair.job].priorities[fair.stage] if fair is not None else None,
             },
         }
+
+
+def _limit(weighed: Weighed, place: int) -> int | None:
+    said = float(weighed.scores.limit[place]) if weighed.scores is not None else math.nan
+    return int(said) if math.isfinite(said) else None
 
 
 def _stages(weighed: Weighed, place: int) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from rm.scheduler.asks.intake import parts, split, take_in
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.assign.capacity import CapacityPolicy
-from rm.scheduler.decisions import AcceptApplication, DecisionLog, Outcome, RefuseApplication
+from rm.scheduler.decisions import AcceptApplication, DecisionLog, Outcome, RefuseApplication, StagesOrdered
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationMoved,
@@ -142,15 +142,17 @@ class Scheduler:
         then as before.
         """
         kind = type(event)
-        self._stages.stir(event)
+        if self._stages.is_used:
+            self._stages.stir(event)
         decisions = list(self._handlers[kind](event, now))
-        decisions += self._stages.follow(event, self._assigner, now)
+        if self._stages.is_used:
+            decisions += self._stages.follow(event, self._assigner, now)
         news = self.opportunistic.starved.news
         if news:
             decisions += news
             news.clear()
         if decisions and kind not in _UNLOGGED:
-            self.log.note(now, kind.__name__, decisions)
+            self.log.note(now, kind.__name__, [one for one in decisions if type(one) is not StagesOrdered])
         return decisions
 
     # ---- facts the daemon asks for

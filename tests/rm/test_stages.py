@@ -1,14 +1,10 @@
 """Leaf queues that decide stage by stage who gets what comes free."""
 
-import math
-from typing import Any
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.scheduler import recording
-from rm.scheduler.decisions import Allocate, Outcome, StagesOrdered
+from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
     ApplicationMoved,
     AttemptEnded,
@@ -20,81 +16,13 @@ from rm.scheduler.events import (
     StagesChanged,
     StagesDue,
 )
-from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.stages.spec import StagesSpec
-from rm.scheduler.view.calculators import AllocationBounds
 from tests.examples import examples
-from tests.rm.rm_world import SLOT, World, queues, row
-from yaqd.model import ApplicationAttemptId, ContainerId, NodeId
+from tests.rm.rm_stages import MAP, NODE, REDUCE, Cluster, spec
+from tests.rm.rm_world import SLOT, row
+from yaqd.model import ApplicationAttemptId
 from yaqd.model.stages import StagesOrder
 from yaqd.policies.queueing.left import StageLeft
-
-NODE = NodeId("a", 1)
-MAP, REDUCE = 20, 10
-
-
-def spec(ordering: str = "clotho", other: str = "fifo") -> SchedulerSpec:
-    values = {
-        "root.queues": "jobs,rest",
-        "root.jobs.capacity": "60",
-        "root.rest.capacity": "40",
-        "root.jobs.maximum-capacity": "100",
-        "root.rest.maximum-capacity": "100",
-        "root.jobs.user-limit-factor": "10",
-        "root.rest.user-limit-factor": "10",
-        "root.jobs.ordering-policy": ordering,
-        "root.rest.ordering-policy": other,
-        "maximum-am-resource-percent": "1.0",
-    }
-    return queues(values)
-
-
-class Cluster(World):
-    """One node of a few slots. Masters run outside."""
-
-    def __init__(self, policy: str = "shortest", slots: int = 4, *, interval_s: float = 0.0, **more: Any) -> None:
-        super().__init__(
-            spec(),
-            bounds=AllocationBounds(SLOT, SLOT * 4),
-            stages=StagesSpec(policy, interval_s=interval_s),
-            **more,
-        )
-        #: by attempt, the newest
-        self.orders: dict[ApplicationAttemptId, StagesOrder] = {}
-        self.given: list[tuple[ApplicationAttemptId, int]] = []
-        if slots:
-            self.tell(NodeJoined(NODE, "/r", SLOT * slots))
-
-    def follow(self, decision: Outcome) -> None:
-        super().follow(decision)
-        if isinstance(decision, StagesOrdered):
-            before = self.orders.get(decision.attempt_id)
-            assert before is None or decision.order.sequence > before.sequence
-            self.orders[decision.attempt_id] = decision.order
-        if isinstance(decision, Allocate):
-            self.given.append((decision.container_id.attempt_id, decision.priority))
-
-    def told(self, attempt: ApplicationAttemptId, *stages: StageLeft, idle: int = 0) -> list[Outcome]:
-        self.now += 0.1
-        return self.tell(LeftTold(attempt, stages, idle))
-
-    def ask(self, attempt: ApplicationAttemptId, tasks: int, priority: int = MAP) -> list[Allocate]:
-        self.now += 0.1
-        return self.asks(attempt, row(count=tasks, priority=priority))
-
-    def job(self, tasks: int, task_s: float, *, queue: str = "jobs") -> ApplicationAttemptId:
-        """A job of one stage that tells of it and asks for all its tasks."""
-        attempt = self.begin(queue)
-        self.told(attempt, StageLeft(MAP, tasks, task_s=task_s))
-        self.ask(attempt, tasks)
-        return attempt
-
-    def of(self, attempt: ApplicationAttemptId) -> list[ContainerId]:
-        return [container for container in self.live if container.attempt_id == attempt]
-
-    def end_one(self, attempt: ApplicationAttemptId) -> list[Allocate]:
-        self.now += 0.1
-        return self.ends(self.of(attempt)[0])
 
 
 def test_room_goes_to_the_job_that_the_policy_chooses() -> None:
@@ -201,32 +129,6 @@ def test_masters_of_others_count_as_one_stage_for_each_priority() -> None:
     found = cluster.scheduler.facts.stages_of(app.leaf) if app is not None else None
     assert found is not None
     assert found[1].sketches[0].priorities == (REDUCE, MAP)
-
-
-HOSTILE = [
-    (StageLeft(1, 5, after=(2,)), StageLeft(2, 5, after=(1,))),
-    (StageLeft(1, 5, after=(1,)),),
-    (StageLeft(1, 2**31, task_s=math.nan), StageLeft(2, 2**31, task_s=-1.0)),
-    (StageLeft(1, -5, task_s=math.inf, running=2**40),),
-    tuple(StageLeft(number, 1, after=tuple(range(number))) for number in range(3000)),
-    (StageLeft(1, 5, after=(999, 998)),),
-    (),
-]
-
-
-@pytest.mark.parametrize("stages", HOSTILE)
-def test_whatever_a_master_tells_others_go_on(stages: tuple[StageLeft, ...]) -> None:
-    cluster = Cluster("weighted-fair", slots=2)
-    liar = cluster.begin("jobs")
-    cluster.told(liar, *stages, idle=10**9)
-    cluster.ask(liar, 4, 1)
-    honest = cluster.job(2, 1.0)
-    for at in range(6):
-        cluster.told(liar, *stages, StageLeft(5000 + at, 1), idle=2**31 - 1)
-        for attempt in (liar, honest):
-            if cluster.of(attempt):
-                cluster.end_one(attempt)
-    assert cluster.of(honest) or cluster.given.count((honest, MAP)) == 2
 
 
 def test_who_leaves_the_queue_is_told_to_decide_for_itself() -> None:

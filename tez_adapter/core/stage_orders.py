@@ -71,12 +71,12 @@ class StageOrders:
     def hear(self, order: StagesOrder, idle: Sequence[Container]) -> list[Container]:
         """Take an order. Returns those of the idle containers that are to be given back."""
         self.heard += 1
-        self._heard_at = self._turn.now
         if not order.decides:
             self.forget()
             return []
         self.decides = True
         undecided = [container for container in idle if container.meant_for is None]
+        waiting = len(undecided)
         meant = Counter(container.meant_for for container in idle)
         for priority, count in order.shares:
             vertex = self._by_priority.get(priority)
@@ -89,6 +89,8 @@ class StageOrders:
                 container.meant_for = vertex.index
                 meant[vertex.index] += 1
             undecided = [each for each in undecided if each.meant_for is None]
+        if order.limit is not None or len(undecided) < waiting:
+            self._heard_at = self._turn.now  # after an order that places nothing, none is waited for longer
         if order.limit is None:
             return []
         held = sum(each.state is not ContainerState.STOPPING for each in self._job.containers.values())

@@ -33,6 +33,8 @@ class Turn:
     left: int
     #: scheduler's seconds
     until: float = math.inf
+    #: who gives them up
+    source: ApplicationId | None = None
     #: among those of its leaf queue
     place: int = 0
 
@@ -227,11 +229,12 @@ class Jobs:
     def _serve(job: Job, attempt: AttemptView, priority: int) -> None:
         if priority in job.sent or len(job.sent) < _PRIORITIES_MAX:
             job.sent[priority] = job.sent.get(priority, 0) + 1
-        if not job.turns:
+        turn = next((turn for turn in job.turns if turn.priority == priority), job.turns[0] if job.turns else None)
+        if turn is None:
             return
-        job.turns[0].left -= 1
-        if job.turns[0].left <= 0:
-            job.turns.pop(0)
+        turn.left -= 1
+        if turn.left <= 0:
+            job.turns.remove(turn)
             attempt.stage = job.turns[0].priority if job.turns else None
 
     @staticmethod

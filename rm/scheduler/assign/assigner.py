@@ -45,9 +45,9 @@ class Assigner:
         if attempt.app.leaf.limits_users:
             self._view.file(attempt)  # its user is active from now on, which moves the limit
         self._view.jobs.touch(attempt.app.id)
-        decides_first = attempt.app.leaf.spec.orders_stages
+        waits = attempt.app.leaf.spec.orders_stages or self._view.keeps_room
         for ask in asks if self.at_asks else ():
-            if not ask.pending or (decides_first and not ask.is_master):
+            if not ask.pending or (waits and not ask.is_master):
                 continue
             for pick in self.policy.for_ask(self._view, attempt, ask, hosts.get(ask.key, list(ask.counts))):
                 yield self._carry_out(pick, now, "asked, and there was room")
@@ -94,7 +94,7 @@ class Assigner:
                     yield from view.holds.begin(result)
                 case Pick():
                     yield from self._give(result, now, "the node had room")
-        if self.over_allocator is not None:
+        if self.over_allocator is not None and not view.keeps_room:
             for found in self.over_allocator.for_node(node, passed, now):
                 place = found.place if isinstance(found, OverAllocation) else None
                 yield from self._give(found, now, place.rule if place is not None else BEFORE_QUEUE, place)

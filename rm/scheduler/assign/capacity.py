@@ -146,7 +146,7 @@ class CapacityPolicy:
             return None
         judge = _FreeRoom(self, view, node, passed)
         for leaf in leaves_by_need(view, view.root, is_worth_it):
-            if leaf.undecided:
+            if leaf.undecided and any(judge.takes_size(leaf, shape) for shape, _ in leaf.lines):
                 return None
             starves = may_reserve and now - leaf.who_waits().since >= reserve_after_s
             chosen: Pick | AskHold | None = self.choice.reserved(view, leaf, node, now) if starves else None

@@ -4,7 +4,7 @@ Whoever gives something away on a node walks the same way: free room, a place in
 says what there is for whom. Long lines are walked in parts (`rm.scheduler.assign.sweep`).
 """
 
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from rm.scheduler.assign.sweep import CHEAP, COST_MAX, PASSES_MAX, Look, Sweep
 from rm.scheduler.view.node import NodeView
@@ -12,6 +12,8 @@ from rm.scheduler.view.records import AppView, AttemptView, Line, OrderKey, Queu
 from yaqd.model import Resource
 from yaqd.policies.asks.table import Ask, AskKey
 
+#: before all priorities: of the stage that its queue has chosen
+_CHOSEN: Final = -(1 << 40)
 _T = TypeVar("_T")
 _Found = TypeVar("_Found", covariant=True)
 
@@ -125,7 +127,7 @@ def _first_ask(
     if first is not None:
         found = offers.offer(attempt, first, within)
         if found is not None:
-            return first.key, found
+            return (_CHOSEN, first.key[1]), found
     for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
         if ask.strict and host not in ask.counts and ask.is_pinned():
             within.cost += 1

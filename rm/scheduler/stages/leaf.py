@@ -19,8 +19,10 @@ from yaqd.policies.clotho.policies import Chooser
 
 #: a container that was given up for a job is kept for it so long, s
 _KEPT_S: Final = 5.0
-#: choices of one decision about free containers, or about one application's; the next decision makes more
+#: choices of one decision, and how many jobs they may weigh together; the next decision makes more
 _CHOICES_MAX: Final = 64
+_CHOICES_LEAST: Final = 8
+_WEIGHED_MAX: Final = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ class LeafStages:
         self._unknown_s = 1.0
         self._move_s = 0.0
         self._choices: list[Choice] = []
+        #: how many more this decision may make
+        self._left = 0
+        #: the last decision made as many choices as it may
+        self.has_more = False
 
     def sketch(self, app: AppView) -> Sketch:
         """Return what is known of an application."""
@@ -125,24 +131,24 @@ class LeafStages:
 
         `free`: how many more containers fit.
         """
-        self.decided_at = now
-        self.leaf.undecided = False
+        self.decided_at, self.has_more = now, False
         if free <= 0 and not any(one.idle for one in self.sketches.values()):
             return []
         self._choices = []
         self._promises = [turn for turn in self._promises if turn.until > now and turn.left > 0]
         sketches = self.looked(jobs)
+        self._left = max(_CHOICES_LEAST, min(_CHOICES_MAX, _WEIGHED_MAX // max(1, len(sketches))))
         self._slots = max(1, sum(one.containers + one.leaving for one in sketches) + free)
         self._unknown_s, self._move_s = jobs.typical_s or 1.0, move_s
         self._count_promises(sketches)
         turns = list(self._promises)
-        left = self._give_free(sketches, free - sum(turn.left for turn in turns), turns)
+        self._give_free(sketches, free - sum(turn.left for turn in turns), turns)
         orders = [self._place_idle(sketches, one, jobs, now) for one in sketches if one.idle]
         self._take_turns(jobs, turns)
         self.decided = Decided(now, tuple(self._choices))
         for one in sketches:
             one.forget_plans()
-        self.leaf.undecided = left
+        self.has_more = self._left <= 0
         return [order for order in orders if order is not None]
 
     def _count_promises(self, sketches: list[Sketch]) -> None:
@@ -154,17 +160,12 @@ class LeafStages:
             else:
                 sketch.claims(sketch.priorities.index(turn.priority), turn.left)
 
-    def _give_free(self, sketches: list[Sketch], free: int, turns: list[Turn]) -> bool:
-        """Return whether more is free than one decision gives away."""
-        for _ in range(_CHOICES_MAX):
-            choice = self._chosen(sketches, -1, free) if free > 0 else None
-            if choice is None:
-                return False
+    def _give_free(self, sketches: list[Sketch], free: int, turns: list[Turn]) -> None:
+        while free > 0 and (choice := self._chosen(sketches, -1, free)) is not None:
             sketch = sketches[choice.job]
             sketch.claims(choice.stage, choice.containers)
             turns.append(Turn(sketch.app.id, sketch.priorities[choice.stage], choice.containers))
             free -= choice.containers
-        return free > 0
 
     def _take_turns(self, jobs: Jobs, turns: list[Turn]) -> None:
         by_app: dict[ApplicationId, list[Turn]] = {}
@@ -180,10 +181,9 @@ class LeafStages:
     ) -> tuple[AttemptView, StagesOrder] | None:
         """Say where an application's idle containers go on. None: they stay as they are."""
         place, shares, given_up = sketches.index(own), list[tuple[int, int]](), 0
-        for _ in range(_CHOICES_MAX):
-            choice = self._chosen(sketches, place, own.idle) if own.idle else None
-            if choice is None:
-                break
+        # a master that tells of the same containers again gives up no more than it has
+        most = own.containers + own.leaving - sum(t.left for t in self._promises if t.source == own.app.id)
+        while own.idle and given_up < most and (choice := self._chosen(sketches, place, own.idle)) is not None:
             sketch, many = sketches[choice.job], choice.containers
             priority = sketch.priorities[choice.stage]
             if sketch is own:
@@ -194,7 +194,7 @@ class LeafStages:
                 continue
             own.loses(many)
             sketch.claims(choice.stage, many)
-            self._promises.append(Turn(sketch.app.id, priority, many, until=now + _KEPT_S))
+            self._promises.append(Turn(sketch.app.id, priority, many, now + _KEPT_S, own.app.id))
             given_up += many
         if own.app.attempt is None or not (shares or given_up):
             return None
@@ -203,6 +203,9 @@ class LeafStages:
 
     def _chosen(self, sketches: list[Sketch], source: int, free: int) -> StageChoice | None:
         """Return what the policy chooses, where that can be."""
+        if self._left <= 0:
+            return None
+        self._left -= 1
         jobs = tuple(one.facts for one in sketches if one.facts is not None)
         choice = self.chooser.choose(Scene(jobs, self._slots, self._move_s, source, free, self._unknown_s))
         if choice is None:

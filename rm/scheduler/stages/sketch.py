@@ -58,7 +58,8 @@ class Sketch:
             self.stages.hear(job.told, job.estimates.get)
         else:
             self.stages.ask(_pending(attempt), held, job.estimates.get)
-        running, has = sum(self.stages.running), sum(held.values())
+        has = sum(held.values())
+        running = self._cut_to(has)
         self.idle = max(0, min(self.idle, has - running))
         self.leaving = max(0, min(self.leaving, has - running - self.idle))
         self.containers = max(has - self.leaving, running + self.idle)
@@ -66,8 +67,16 @@ class Sketch:
         work_s = self.stages.work_s()
         if not self._whole_s >= work_s:
             self._whole_s = work_s
-        self._made_of = (attempt, job.version, asked, self.idle, self.leaving, self.sent)
+        self._made_of = (attempt, job.version, asked, self.idle, self.leaving, dict(self.sent))
         self._facts = None
+
+    def _cut_to(self, has: int) -> int:
+        """Let no more tasks run than it has containers, whatever its master tells; return how many do."""
+        left = has
+        for at, many in enumerate(self.stages.running):
+            self.stages.running[at] = min(many, left)
+            left -= self.stages.running[at]
+        return has - left
 
     def _on_their_way(self, job: Job, surplus: int) -> list[int]:
         """Count the containers on their way to each stage: of those sent, no more than run nothing."""

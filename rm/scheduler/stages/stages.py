@@ -9,7 +9,7 @@ from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final
 
 from rm.scheduler.assign.assigner import Assigner
@@ -40,6 +40,9 @@ from yaqd.policies.clotho.policies import Chooser
 #: nodes that are looked at one by one to see how many containers fit
 _NODES_COUNTED: Final = 64
 _FREE_MAX: Final = 10_000
+#: sizes of containers that are given away after a decision, and nodes of which nobody takes anything
+_SHAPES_MAX: Final = 16
+_IN_VAIN_MAX: Final = 16
 #: what may lead to another decision: of one application, and of all
 _OF_ONE: Final = (Asked, AttemptStarted, AttemptEnded)
 _OF_ALL: Final = (ContainerEnded, NodeJoined, NodeResized, ApplicationMoved, QueuesRefreshed, StagesChanged)
@@ -62,6 +65,8 @@ class Stages:
         self._clock, self._note = clock, note
         self._number: Final = partial(next, count(1))
         self._leaves: dict[str, LeafStages] = {}
+        #: some leaf queue decides by stages, or did: masters may wait for its word
+        self.is_used = False
         self._find_leaves()
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
@@ -83,8 +88,6 @@ class Stages:
 
     def stir(self, event: Any) -> None:
         """Note, before an event is handled, which leaf queues have to decide anew."""
-        if not self._leaves:
-            return
         if isinstance(event, _OF_ALL):
             for one in self._leaves.values():
                 one.leaf.undecided = True
@@ -127,16 +130,24 @@ class Stages:
         """Forget what is known of an attempt that is over, or goes to another queue."""
         for one in self._leaves.values():
             one.forget(app.id)
+        self._no_turns(app)
+
+    def _no_turns(self, app: AppView) -> None:
         job = self._view.jobs.of(app.id)
         job.turns, job.sent = [], {}
+        if app.attempt is not None:
+            app.attempt.stage = None
 
     def _due(self, event: StagesDue, now: float) -> Iterable[Outcome]:
         return ()  # whatever is due is decided after each event
 
     def _changed(self, event: StagesChanged, now: float) -> Iterable[Outcome]:
         self.spec = event.spec
-        self._leaves.clear()
+        before, self._leaves = self._leaves, {}
         self._find_leaves()
+        for path, one in before.items():  # masters do not repeat how many containers wait
+            for sketch in one.sketches.values():
+                self._leaves[path].sketch(sketch.app).idle = sketch.idle
         return ()
 
     def queues_changed(self) -> None:
@@ -154,7 +165,11 @@ class Stages:
                 before = known.get(leaf.path)
                 found = before if before is not None and before.leaf is leaf else self._begin(leaf)
                 self._leaves[leaf.path] = found
-                leaf.undecided = True
+                leaf.undecided = self.is_used = True
+        for path in known.keys() - self._leaves.keys():
+            for app in known[path].leaf.applications.values():
+                self._no_turns(app)
+        self._view.stage_leaves = [one.leaf for one in self._leaves.values()]
 
     def _begin(self, leaf: QueueView) -> LeafStages:
         try:
@@ -165,37 +180,45 @@ class Stages:
 
     def _decide(self, one: LeafStages, assigner: Assigner, now: float) -> Iterator[Outcome]:
         view, leaf = self._view, one.leaf
+        leaf.undecided = False
         orders = one.decide(view.jobs, self._free(leaf), self.spec.move_s, now)
         for attempt, order in orders:
             yield StagesOrdered(attempt.id, order)
         for attempt in leaf.attempts.values():
             view.use_changed(attempt)
-        for shape in {shape for shape, _ in leaf.lines}:
-            yield from self._serve(shape, assigner, now)
+        gave = False
+        for outcome in self._serve(assigner, now):
+            gave = gave or isinstance(outcome, Allocate)
+            yield outcome
+        leaf.undecided = one.has_more and (gave or bool(orders))
 
-    def _serve(self, shape: Resource, assigner: Assigner, now: float) -> Iterator[Outcome]:
-        """Give away what nodes have free, as far as somebody takes it."""
+    def _serve(self, assigner: Assigner, now: float) -> Iterator[Outcome]:
+        """Give away what nodes have free, as far as somebody takes it: others' asks have waited for it too."""
         looked_at: set[int] = set()
+        waiting = (leaf for leaf in self._view.queues.values() if leaf.is_leaf and leaf.waiting)
+        shapes = dict.fromkeys(shape for leaf in waiting for shape, _ in leaf.lines)
 
         def is_new(node: NodeView) -> bool:
             return id(node) not in looked_at
 
-        while (node := self._view.nodes.emptiest(shape, is_new, ANY_HOST)) is not None:
-            outcomes = list(assigner.give_away(node, now))
-            yield from outcomes
-            looked_at.add(id(node))
-            if not any(isinstance(outcome, Allocate) for outcome in outcomes):
-                return
+        for shape in islice(shapes, _SHAPES_MAX):
+            in_vain = 0
+            while in_vain < _IN_VAIN_MAX and (node := self._view.nodes.emptiest(shape, is_new, ANY_HOST)) is not None:
+                outcomes = list(assigner.give_away(node, now))
+                yield from outcomes
+                looked_at.add(id(node))
+                in_vain += not any(isinstance(outcome, Allocate) for outcome in outcomes)
 
     def _free(self, leaf: QueueView) -> int:
-        """Return how many containers of the size that is wanted first there is room for."""
-        line = min(leaf.lines.items(), key=lambda named: named[1][0], default=None)
-        if line is None:
-            return 0
-        shape = line[0][0]
+        """Return how many containers there is room for, of the first size in line of which there is for any."""
+        lines = sorted(leaf.lines.items(), key=lambda named: named[1][0])
+        return next((free for (shape, _), _ in lines if (free := self._room_for(leaf, shape)) > 0), 0)
+
+    def _room_for(self, leaf: QueueView, shape: Resource) -> int:
         nodes = self._view.nodes
         if len(nodes) <= _NODES_COUNTED:
-            free = sum(_fit(node.free_mb, node.free_cores, shape, self._view) for node in nodes.all())
+            able = (node for node in nodes.all() if node.reserved is None and not node.is_draining)
+            free = sum(_fit(node.free_mb, node.free_cores, shape, self._view) for node in able)
         else:
             left = nodes.total - self._view.root.used
             free = _fit(left.memory_mb, left.vcores, shape, self._view)

@@ -53,12 +53,19 @@ class ClusterView:
         self.holds = Holds(self.nodes, self.node_queues.open.enter_again)
         #: what is left of each application
         self.jobs = self.node_queues.jobs
+        #: leaf queues that decide by stages (`rm.scheduler.stages`)
+        self.stage_leaves: list[QueueView] = []
         #: what each queue has been given in time, where containers wait at nodes
         self.shares = Shares(spec.calculator, self.nodes)
         self._ask_rows_max = ask_rows_max
         self.set_limits()
 
     # ---- queries
+
+    @property
+    def keeps_room(self) -> bool:
+        """Is room kept for a leaf queue that has not yet decided who gets it?"""
+        return any(leaf.undecided and leaf.waiting for leaf in self.stage_leaves)
 
     def find_queue(self, name: str) -> QueueView | None:
         """Find a queue by its full path, or by its last name when only one queue has it."""

@@ -34,7 +34,7 @@ class ToldStages:
             self._known |= changed
             if len(self._known) > STAGES_MAX:
                 self._known, self._seen_s = {p: stage.after for p, stage in stages.items()}, {}
-        if changed or self.graph is None:
+        if changed or len(self._known) != len(self.priorities):
             self._draw()
         over = StageLeft(0, 0)
         rows = [stages.get(priority, over) for priority in self.priorities]
