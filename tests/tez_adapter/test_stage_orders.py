@@ -193,10 +193,20 @@ def test_a_container_without_an_order_goes_on_by_itself() -> None:
     drive = Ordered(stages(1, 1), 1)
     assert drive.done("c0") == []
     drive.now = 0.9
-    assert drive.order() == [] and drive(ev.Tick()) == []
+    assert drive.order(limit=5) == [] and drive(ev.Tick()) == []
     drive.now = 1.8
     assert drive(ev.Tick()) == [], "the ResourceManager was heard meanwhile"
     drive.now = 1.95
+    assert drive(ev.Tick()) == [given_to("c0", 1)]
+
+
+def test_orders_that_place_nothing_are_waited_for_no_longer() -> None:
+    drive = Ordered(stages(1, 1), 1)
+    drive.done("c0")
+    for now in (0.3, 0.6, 0.9):
+        drive.now = now
+        assert drive.order((99, 1)) == []
+    drive.now = 1.05
     assert drive(ev.Tick()) == [given_to("c0", 1)]
 
 

@@ -87,7 +87,7 @@ def test_trials_stop_in_place_and_go_on_in_the_same_process(
     assert finished(job).succeeded
     records = records_of(conf, job)
     found = kinds(records)
-    assert found["frozen"] > 9 and found["thaw"] > 1 and found["checkpoint"] == 0, found
+    assert found["frozen"] >= 9 and found["thaw"] > 1 and found["checkpoint"] == 0, found
     by_trial: dict[int, set[int]] = {}
     for line in (tmp_path / "epochs").read_text().splitlines():
         number, _, pid = map(int, line.split())

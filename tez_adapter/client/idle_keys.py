@@ -16,6 +16,7 @@ _DAEMONS: Final = (
     "mapreduce.shuffle.",
     "net.topology.",
     "security.",
+    "yaq.clotho.",
     "yaq.distributed.",
     "yaq.ipc.server.",
     "yaq.log.",
@@ -40,6 +41,7 @@ _DAEMONS: Final = (
 )
 #: of these, what whoever submits, the job manager or its tasks read as well
 _JOBS_TOO: Final = (
+    "yaq.clotho.policy",
     "yaq.riffle.shuffle.index-memory",
     "yarn.log-aggregation.TFile.",
     "yarn.nodemanager.remote-app-log-dir",
