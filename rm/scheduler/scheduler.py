@@ -152,7 +152,10 @@ class Scheduler:
             decisions += news
             news.clear()
         if decisions and kind not in _UNLOGGED:
-            self.log.note(now, kind.__name__, [one for one in decisions if type(one) is not StagesOrdered])
+            noted = decisions
+            if self._stages.is_used:  # orders about stages would push all else out as well
+                noted = [one for one in decisions if type(one) is not StagesOrdered]
+            self.log.note(now, kind.__name__, noted)
         return decisions
 
     # ---- facts the daemon asks for

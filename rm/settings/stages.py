@@ -7,7 +7,7 @@ from typing import Final
 from rm.scheduler.stages.spec import StagesSpec
 from yaqd.config import Configuration
 from yaqd.config.stage_weights import shipped_weights
-from yaqd.policies.clotho.policies import LEARNED, STAGES
+from yaqd.policies.clotho.policies import LEARNED, Chooser
 from yaqd.policies.clotho.weights import BYTES_MAX, WeightsError, unpack
 
 _PREFIX: Final = "yaq.clotho."
@@ -16,18 +16,13 @@ _WEIGHTS: Final = "yaq.clotho.weights"
 
 def read_stages(conf: Configuration) -> StagesSpec:
     """Return how queues decide by stages. Raises ConfigError."""
-    policy = conf.get_named(_PREFIX + "policy", _known)
+    policy = conf.get_named(_PREFIX + "policy", Chooser.check)
     return StagesSpec(
         policy,
         b64encode(_weights(conf)).decode() if policy == LEARNED else "",
         conf.get_duration_ms(_PREFIX + "interval-ms", minimum=0, maximum=60_000) / 1000,
         conf.get_duration_ms(_PREFIX + "move", minimum=0, maximum=600_000) / 1000,
     )
-
-
-def _known(name: str) -> str:
-    """Raises UnknownPolicy."""
-    return name if name == LEARNED else STAGES.check(name)
 
 
 def _weights(conf: Configuration) -> bytes:

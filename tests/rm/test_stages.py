@@ -172,24 +172,27 @@ def test_weights_that_do_not_load_leave_weighted_fair_sharing() -> None:
     assert len(cluster.of(job)) == 4
 
 
-def test_what_was_decided_can_be_played_again() -> None:
-    cluster = Cluster("capped")
-    lines = [recording.header(spec(), cluster.scheduler.limits)]
-    tell = cluster.tell
+class Recorded(Cluster):
+    """Writes down what is told and decided."""
 
-    def noted(event: SchedulerEvent) -> list[Outcome]:
-        decided = tell(event)
-        lines.append(recording.entry(cluster.now, event, decided))
+    def __init__(self, policy: str) -> None:
+        self.entries: list[str] = []
+        super().__init__(policy)
+
+    def tell(self, event: SchedulerEvent) -> list[Outcome]:
+        decided = super().tell(event)
+        self.entries.append(recording.entry(self.now, event, decided))
         return decided
 
-    lines.append(recording.entry(0.0, NodeJoined(NODE, "/r", SLOT * 4), ()))
-    cluster.tell = noted  # type: ignore[method-assign]
+
+def test_what_was_decided_can_be_played_again() -> None:
+    cluster = Recorded("capped")
     jobs = [cluster.job(6, 10.0), cluster.job(3, 1.0)]
     cluster.told(jobs[0], StageLeft(MAP, 6, task_s=10.0, running=3), StageLeft(MAP + 1, 2, after=(MAP,)), idle=1)
     while cluster.live:
         cluster.end_one(next(iter(cluster.live)).attempt_id)
-    found = recording.replay(lines)
-    assert (found.difference, found.events) == (None, len(lines) - 1)
+    found = recording.replay([recording.header(spec(), cluster.scheduler.limits), *cluster.entries])
+    assert (found.difference, found.events) == (None, len(cluster.entries))
 
 
 steps = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 9)), max_size=60)

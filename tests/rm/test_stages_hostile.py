@@ -137,3 +137,14 @@ def test_containers_that_are_told_again_and_again_are_given_up_once() -> None:
     found = cluster.scheduler.facts.stages_of(app.leaf) if app is not None else None
     assert found is not None
     assert sum(turn.left for turn in found[0]._promises) <= 2
+
+
+def test_the_work_of_the_whole_job_is_known_also_when_a_stage_is_told_of_that_nobody_knows() -> None:
+    cluster = Cluster("weighted-fair", slots=2)
+    job = cluster.begin("jobs")
+    cluster.told(job, StageLeft(MAP, 10, task_s=10.0))
+    cluster.ask(job, 1)
+    cluster.told(job, StageLeft(MAP, 1, task_s=10.0, running=1), StageLeft(MAP + 1, 5))
+    cluster.ask(job, 2)
+    facts = cluster.stands(job).facts
+    assert facts is not None and facts.whole_s == 100.0

@@ -6,9 +6,9 @@ from tez_adapter.core.dag import AttemptId, DagSpec, EdgeSpec, VertexSpec
 from yaqd.model.stages import StagesOrder
 
 
-def stages(*tasks: int, edges: tuple[EdgeSpec, ...] = (), **more: object) -> DagSpec:
+def stages(*tasks: int, edges: tuple[EdgeSpec, ...] = (), task_s: float | None = None) -> DagSpec:
     """Return vertices of priorities 10, 20, ..."""
-    found = [VertexSpec(f"v{at}", many, SMALL, 10 + 10 * at, **more) for at, many in enumerate(tasks)]  # type: ignore[arg-type]
+    found = [VertexSpec(f"v{at}", many, SMALL, 10 + 10 * at, task_s=task_s) for at, many in enumerate(tasks)]
     return DagSpec(tuple(found), edges)
 
 

@@ -1,6 +1,7 @@
 """Notes of finished stages, as the next job manager reads them."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ CONF = Configuration.load(None, environ={})
 
 
 class Count(Job):
-    def reduce(self, key, values):  # type: ignore[no-untyped-def]
+    def reduce(self, key: str, values: Iterator[int]) -> Iterator[tuple[str, int]]:
         yield key, sum(values)
 
 

@@ -8,19 +8,17 @@ import logging
 from collections import Counter
 from typing import Final
 
-import numpy as np
-
 from tez_adapter.core import events as ev
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
 from yaqd.config import Configuration
 from yaqd.config.stage_weights import shipped_weights
 from yaqd.model.stages import StagesOrder
-from yaqd.policies.clotho.facts import Scene, StageJob, bounded_s
-from yaqd.policies.clotho.policies import LEARNED, STAGES, Chooser
+from yaqd.policies.clotho.facts import Scene
+from yaqd.policies.clotho.policies import LEARNED, Chooser
 from yaqd.policies.clotho.told import ToldStages
 from yaqd.proto import yarn_service_pb2 as pb
-from yaqd.proto.words import STAGES as STAGES_WORD
+from yaqd.proto.words import STAGES
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +39,13 @@ class OwnStages:
     @classmethod
     def of(cls, conf: Configuration, machine: JobMachine) -> "OwnStages":
         """Raises ConfigError."""
-        name = conf.get_named("yaq.clotho.policy", lambda said: said if said == LEARNED else STAGES.check(said))
+        name = conf.get_named("yaq.clotho.policy", Chooser.check)
         weights = shipped_weights() if name == LEARNED else b""
         return cls(machine, Chooser(name, weights, note=log.warning))
 
     def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
         """Note whether this ResourceManager decides about stages, where its queue says so."""
-        self._is_on = STAGES_WORD not in response.yaq_understands
+        self._is_on = STAGES not in response.yaq_understands
 
     def follow(self, now: float) -> ev.StagesOrdered | None:
         """Return where the containers go on that wait for word. `now`: the machine's seconds."""
@@ -73,22 +71,10 @@ class OwnStages:
         containers = self._machine.containers.values()
         vertices = (one.meant_for for one in containers if one.meant_for is not None)
         meant = Counter(self._machine.vertices[vertex].spec.priority for vertex in vertices)
-        while idle and stages.graph is not None and any(stages.unfinished):
-            coming = np.array([meant[priority] for priority in stages.priorities], dtype=np.int64)
-            unfinished, running = (np.array(each, dtype=np.int64) for each in (stages.unfinished, stages.running))
-            job = StageJob(
-                stages.graph,
-                unfinished,
-                running,
-                np.maximum(0, unfinished - running - coming),
-                coming,
-                bounded_s(stages.task_s, len(stages.task_s)),
-                np.array(stages.is_open, dtype=bool),
-                len(containers),
-                idle,
-                stages.work_s(),
-            )
-            choice = self._chooser.choose(Scene((job,), len(containers), _MOVE_S, 0, idle))
+        while idle:
+            coming = [meant[priority] for priority in stages.priorities]
+            job = stages.facts(coming, len(containers), idle, stages.work_s())
+            choice = self._chooser.choose(Scene((job,), len(containers), _MOVE_S, 0, idle)) if job is not None else None
             if choice is None:
                 break
             priority = stages.priorities[choice.stage]

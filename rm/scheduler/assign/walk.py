@@ -4,6 +4,7 @@ Whoever gives something away on a node walks the same way: free room, a place in
 says what there is for whom. Long lines are walked in parts (`rm.scheduler.assign.sweep`).
 """
 
+from itertools import chain
 from typing import Final, Protocol, TypeVar
 
 from rm.scheduler.assign.sweep import CHEAP, COST_MAX, PASSES_MAX, Look, Sweep
@@ -123,18 +124,17 @@ def _first_ask(
     `look`: the one along its line.
     """
     name, sweep, within = (attempt.id, shape), looking.sweep, Look()
+    asks = attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None)
     first = attempt.asks.first_of(shape, attempt.stage) if attempt.stage is not None else None
     if first is not None:
-        found = offers.offer(attempt, first, within)
-        if found is not None:
-            return (_CHOSEN, first.key[1]), found
-    for ask in attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None):
+        asks = chain((first,), (ask for ask in asks if ask is not first))
+    for ask in asks:
         if ask.strict and host not in ask.counts and ask.is_pinned():
             within.cost += 1
         else:
             found = offers.offer(attempt, ask, within)
             if found is not None:
-                return ask.key, found
+                return ((_CHOSEN, ask.key[1]) if ask is first else ask.key), found
             if within.ends or within.passes >= PASSES_MAX:
                 break
         if within.cost >= COST_MAX:

@@ -13,7 +13,7 @@ import numpy as np
 
 from rm.scheduler.asks.jobs import Job, Jobs
 from rm.scheduler.view.records import AppView, AttemptView
-from yaqd.policies.clotho.facts import StageJob, bounded_s
+from yaqd.policies.clotho.facts import StageJob
 from yaqd.policies.clotho.told import ToldStages
 
 #: asks of an attempt that are looked at
@@ -64,9 +64,8 @@ class Sketch:
         self.leaving = max(0, min(self.leaving, has - running - self.idle))
         self.containers = max(has - self.leaving, running + self.idle)
         self._coming = self._on_their_way(job, self.containers - running - self.idle)
-        work_s = self.stages.work_s()
-        if not self._whole_s >= work_s:
-            self._whole_s = work_s
+        # the most that was ever left; what is not known now changes nothing
+        self._whole_s = float(np.fmax(self._whole_s, self.stages.work_s()))
         self._made_of = (attempt, job.version, asked, self.idle, self.leaving, dict(self.sent))
         self._facts = None
 
@@ -99,25 +98,8 @@ class Sketch:
     @property
     def facts(self) -> StageJob | None:
         """Return what a policy is told; the same object while nothing changes. None: nothing is left to do."""
-        stages = self.stages
-        if stages.graph is None or not any(stages.unfinished):
-            return None
         if self._facts is None:
-            unfinished, running, coming = (
-                np.array(counts, dtype=np.int64) for counts in (stages.unfinished, stages.running, self._coming)
-            )
-            self._facts = StageJob(
-                stages.graph,
-                unfinished,
-                running,
-                np.maximum(0, unfinished - running - coming),
-                coming,
-                bounded_s(stages.task_s, len(stages.task_s)),
-                np.array(stages.is_open, dtype=bool),
-                self.containers,
-                self.idle,
-                self._whole_s,
-            )
+            self._facts = self.stages.facts(self._coming, self.containers, self.idle, self._whole_s)
         return self._facts
 
     def claims(self, stage: int, many: int) -> None:

@@ -67,7 +67,7 @@ class Stages:
         self._leaves: dict[str, LeafStages] = {}
         #: some leaf queue decides by stages, or did: masters may wait for its word
         self.is_used = False
-        self._find_leaves()
+        self.queues_changed()
 
     def handlers(self) -> dict[type[Any], Callable[[Any, float], Iterable[Outcome]]]:
         return {StagesDue: self._due, StagesChanged: self._changed}
@@ -128,6 +128,8 @@ class Stages:
 
     def ended(self, app: AppView) -> None:
         """Forget what is known of an attempt that is over, or goes to another queue."""
+        if not self._leaves:
+            return
         for one in self._leaves.values():
             one.forget(app.id)
         self._no_turns(app)
@@ -144,19 +146,16 @@ class Stages:
     def _changed(self, event: StagesChanged, now: float) -> Iterable[Outcome]:
         self.spec = event.spec
         before, self._leaves = self._leaves, {}
-        self._find_leaves()
+        self.queues_changed()
         for path, one in before.items():  # masters do not repeat how many containers wait
             for sketch in one.sketches.values():
                 self._leaves[path].sketch(sketch.app).idle = sketch.idle
         return ()
 
-    def queues_changed(self) -> None:
-        """Find the leaf queues that decide by stages, after their configuration has changed."""
-        self._find_leaves()
-
     # ---- decisions
 
-    def _find_leaves(self) -> None:
+    def queues_changed(self) -> None:
+        """Find the leaf queues that decide by stages, at first and after their configuration has changed."""
         known = self._leaves
         self._leaves = {}
         for leaf in self._view.queues.values():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "trainer_name",
     type=click.Choice(("evolution", "gradient")),
     default="evolution",
-    help="Evolution strategies, which learn more per minute here, or policy gradient [default: evolution].",
+    help="Evolution strategies, or policy gradient as in Decima's paper [default: evolution].",
 )
 @click.option("--output", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Weights to write.")
 @click.option(

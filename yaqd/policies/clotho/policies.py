@@ -60,6 +60,11 @@ class Chooser:
             what, self.policy.choose, WeightedFair().choose, _choice_or_none
         )
 
+    @staticmethod
+    def check(name: str) -> str:
+        """Return the name itself; raise UnknownPolicy where no policy has it."""
+        return name if name == LEARNED else STAGES.check(name)
+
     def choose(self, scene: Scene) -> StageChoice | None:
         """Return what the policy chooses; None: nothing, or what cannot be."""
         choice = self._ask(scene) if scene.jobs else None

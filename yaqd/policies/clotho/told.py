@@ -6,7 +6,9 @@ A stage that was told of once stays in the graph when it is over, as in simulate
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite, nan
 
-from yaqd.policies.clotho.facts import Graph, graph_of
+import numpy as np
+
+from yaqd.policies.clotho.facts import Graph, StageJob, bounded_s, graph_of
 from yaqd.policies.queueing.left import STAGES_MAX, StageLeft
 
 
@@ -64,6 +66,30 @@ class ToldStages:
         if not self.task_s or not all(map(isfinite, self.task_s)):
             return nan
         return sum(many * seconds for many, seconds in zip(self.unfinished, self.task_s, strict=True))
+
+    def facts(self, coming: Sequence[int], containers: int, idle: int, whole_s: float) -> StageJob | None:
+        """Return what a policy is told; None: nothing is left to do.
+
+        `coming`: by stage, containers that are on their way or meant for it. `whole_s`: work of the whole job, slot
+        seconds.
+        """
+        if self.graph is None or not any(self.unfinished):
+            return None
+        unfinished, running, on_way = (
+            np.array(counts, dtype=np.int64) for counts in (self.unfinished, self.running, coming)
+        )
+        return StageJob(
+            self.graph,
+            unfinished,
+            running,
+            np.maximum(0, unfinished - running - on_way),
+            on_way,
+            bounded_s(self.task_s, len(self.task_s)),
+            np.array(self.is_open, dtype=bool),
+            containers,
+            idle,
+            whole_s,
+        )
 
     def _draw(self) -> None:
         self.priorities = tuple(sorted(self._known))
