@@ -7,7 +7,7 @@ from yaqd.policies.clotho.facts import Scene, StageChoice, StageJob, StagePolicy
 from yaqd.policies.clotho.heuristics import Capped, Fair, Fifo, Packing, Shortest, Trouble, WeightedFair
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.guard import GIVES_WAY, Guarded
-from yaqd.policies.registry import PolicyTable, calls
+from yaqd.policies.registry import PolicyTable, UnknownPolicy, calls
 
 #: (the policy's own options by name) -> the policy of one scheduler
 StageMaker = Callable[..., StagePolicy]
@@ -63,6 +63,9 @@ class Chooser:
     @staticmethod
     def check(name: str) -> str:
         """Return the name itself; raise UnknownPolicy where no policy has it."""
+        known = (LEARNED, *STAGES.names())
+        if name not in known:
+            raise UnknownPolicy(STAGES.kind, name, f"there is none; known: {', '.join(known)}")
         return name if name == LEARNED else STAGES.check(name)
 
     def choose(self, scene: Scene) -> StageChoice | None:
