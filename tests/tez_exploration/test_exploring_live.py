@@ -82,12 +82,13 @@ def test_trials_stop_in_place_and_go_on_in_the_same_process(
     exploring_cluster: Configuration, write: Write, tmp_path: Path, how: str, has_checkpoint: bool
 ) -> None:
     conf = exploring_cluster.with_overrides({"yaq.ml.explore.suspend": how, "yaq.ml.explore.stopped-memory-mb": "2000"})
-    terms = terms_with(tmp_path, slots=2, trials=9, epochs=9, policy="asha-promote", checkpoint=has_checkpoint)
+    # which of two reports comes first says who stops at a rung and who goes on: with so many trials enough do stop
+    terms = terms_with(tmp_path, slots=2, trials=18, epochs=9, policy="asha-promote", checkpoint=has_checkpoint)
     job = submit_exploration(conf, write("curve.py", CURVE), terms)
     assert finished(job).succeeded
     records = records_of(conf, job)
     found = kinds(records)
-    assert found["frozen"] >= 9 and found["thaw"] > 1 and found["checkpoint"] == 0, found
+    assert found["frozen"] > 9 and found["thaw"] > 1 and found["checkpoint"] == 0, found
     by_trial: dict[int, set[int]] = {}
     for line in (tmp_path / "epochs").read_text().splitlines():
         number, _, pid = map(int, line.split())
