@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,16 @@ from yaqd.policies.curves.samples import Bools, Floats, Ints
 
 #: jobs that are kept beyond those in the scene
 _SPARE: Final = 64
+
+
+class Level(NamedTuple):
+    """Edges whose parents have one height, those of one parent together."""
+
+    #: each once, and where its edges begin
+    parent: Ints
+    first: Ints
+    #: of each edge
+    child: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +41,8 @@ class Block:
     is_open: Bools
     parent: Ints
     child: Ints
-    #: edges whose parents have one height: from where to where; and where each parent's edges begin
-    levels: list[tuple[int, int]]
+    #: edges whose parents have one height, lowest first
+    levels: list[Level]
 
 
 def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
@@ -46,7 +56,6 @@ def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
     height = np.concatenate([job.graph.height for job in jobs])[parent]
     order = np.argsort(height, kind="stable")
     parent, child, height = parent[order], child[order], height[order]
-    ends = np.searchsorted(height, np.arange(1, (int(height[-1]) if len(height) else 0) + 2))
     owner = np.repeat(np.arange(len(jobs)), sizes)
     est_s = np.concatenate([job.duration_s for job in jobs])
     is_known = np.isfinite(est_s)
@@ -67,8 +76,22 @@ def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
         np.concatenate([job.is_open for job in jobs]),
         parent,
         child,
-        [(int(low), int(high)) for low, high in pairwise(ends.tolist())],
+        _levels(parent, child, height),
     )
+
+
+def _levels(parent: Ints, child: Ints, height: Ints) -> list[Level]:
+    """`height`: of each edge's parent, rising; edges of one parent are together."""
+    if not len(parent):
+        return []
+    first = np.flatnonzero(np.append(True, parent[1:] != parent[:-1]))
+    heads, heights = parent[first], np.arange(1, int(height[-1]) + 2)
+    edges = np.searchsorted(height, heights).tolist()
+    starts = np.searchsorted(height[first], heights).tolist()
+    return [
+        Level(heads[begin:end], first[begin:end] - low, child[low:high])
+        for (low, high), (begin, end) in zip(pairwise(edges), pairwise(starts), strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,14 +115,10 @@ class Chains:
 def chains_of(block: Block) -> Chains:
     """Work it out, level by level."""
     work = block.est_s * block.unfinished
-    chain_s = np.where(block.unfinished > 0, block.est_s, 0.0)
-    chain_work_s = work.copy()
-    for low, high in block.levels:
-        parents, children = block.parent[low:high], block.child[low:high]
-        for values, own in ((chain_s, np.where(block.unfinished > 0, block.est_s, 0.0)), (chain_work_s, work)):
-            most = np.zeros(len(work))
-            np.maximum.at(most, parents, values[children])
-            values[parents] = own[parents] + most[parents]
+    chains = np.column_stack((np.where(block.unfinished > 0, block.est_s, 0.0), work))
+    for level in block.levels:
+        chains[level.parent] += np.maximum.reduceat(chains[level.child], level.first, axis=0)
+    chain_s = chains[:, 0]
     wait_s = np.zeros(len(work))
     lasts = work / np.maximum(block.running, 1)
     np.maximum.at(wait_s, block.child, lasts[block.parent])
@@ -110,7 +129,7 @@ def chains_of(block: Block) -> Chains:
     whole_s = np.array([job.whole_s for job in block.jobs])
     return Chains(
         chain_s,
-        chain_work_s,
+        chains[:, 1],
         wait_s,
         claimable,
         work_s,
@@ -139,8 +158,19 @@ class Known:
 CLAIMABLE, OPEN, EST, CHAIN, CHAIN_WORK, WAIT = range(6)
 
 
-def split(block: Block, chains: Chains) -> tuple[list[Known], Ints, Ints]:
-    """Return what is known of each job, which stages of the block may be chosen, and where each job's begin there."""
+class Choosable(NamedTuple):
+    """The stages of a block that may be chosen, end to end."""
+
+    #: of each: its number in the block, its number in its job, its facts by the columns above
+    chosen: Ints
+    number: Ints
+    facts: Floats
+    #: where each job's begin, and where the last one's end
+    cuts: list[int]
+
+
+def choosable(block: Block, chains: Chains) -> Choosable:
+    """Return which stages of a block may be chosen."""
     chosen = np.flatnonzero(chains.claimable > 0)
     facts = np.stack(
         (
@@ -155,16 +185,20 @@ def split(block: Block, chains: Chains) -> tuple[list[Known], Ints, Ints]:
         dtype=np.float64,
     )
     cuts = np.searchsorted(chosen, np.append(block.begin, len(block.owner)))
-    numbers = chosen - block.begin[block.owner[chosen]]
-    numbers_of = zip(
+    return Choosable(chosen, chosen - block.begin[block.owner[chosen]], facts, cuts.tolist())
+
+
+def split(block: Block, chains: Chains) -> list[Known]:
+    """Return what is known of each job."""
+    _, number, facts, cuts = choosable(block, chains)
+    each = zip(
         block.jobs, chains.work_s.tolist(), chains.longest_s.tolist(), chains.whole_s.tolist(), chains.tasks.tolist(),
-        cuts[:-1].tolist(), cuts[1:].tolist(), strict=True,
+        cuts[:-1], cuts[1:], strict=True,
     )  # fmt: skip
-    found = [
-        Known(job, work, longest, whole, tasks[0], tasks[1], tasks[2], numbers[low:high], facts[low:high])
-        for job, work, longest, whole, tasks, low, high in numbers_of
+    return [
+        Known(job, work, longest, whole, tasks[0], tasks[1], tasks[2], number[low:high], facts[low:high])
+        for job, work, longest, whole, tasks, low, high in each
     ]
-    return found, chosen, cuts
 
 
 class KnownJobs:
@@ -181,7 +215,7 @@ class KnownJobs:
         new = [job for job in scene.jobs if (old := self._known.get(id(job))) is None or old.job is not job]
         if new:
             block = block_of(new, scene.unknown_s)
-            for found in split(block, chains_of(block))[0]:
+            for found in split(block, chains_of(block)):
                 self._known[id(found.job)] = found
         if len(self._known) > 2 * len(scene.jobs) + _SPARE:
             kept = {id(job) for job in scene.jobs}

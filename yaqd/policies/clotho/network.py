@@ -6,9 +6,9 @@ what was worked out of them. Sums are in float64.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, log1p
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from yaqd.policies.clotho.known import (
     WAIT,
     Block,
     Chains,
-    Known,
     block_of,
     chains_of,
-    split,
+    choosable,
 )
 from yaqd.policies.clotho.shapes import CLUSTER, EMB, HEAD, LEAK, RAW, WIDE
 from yaqd.policies.curves.samples import Bools, Floats, Ints
@@ -33,7 +32,7 @@ from yaqd.policies.curves.samples import Bools, Floats, Ints
 #: messages of jobs are summed up in units of this many jobs
 _JOBS: Final = 8.0
 _EXPONENT_MAX: Final = 12.0
-#: scores nearer than this are equal: the earlier stage goes first
+#: scores nearer than this, or than this part of them, are equal: the earlier stage goes first
 TIE: Final = 1e-9
 _SPARE: Final = 64
 #: columns of a job's row: plain facts, then message to the cluster, then what heads add
@@ -44,15 +43,14 @@ _LIMIT_ADDS: Final = _SCORE_ADDS + HEAD
 _FACTS: Final = 6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class _Kept(NamedTuple):
     job: StageJob
     #: slots and the duration that unknown ones count for: what it was worked out with
     under: tuple[int, float]
-    row: Floats = field(repr=False)
+    row: Floats
     #: choosable stages: number, facts, what the score adds
-    stages: Ints = field(repr=False)
-    facts: Floats = field(repr=False)
+    stages: Ints
+    facts: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +69,7 @@ class Scores:
 
 
 def _leak(x: Floats) -> Floats:
-    return np.where(x < 0.0, x * LEAK, x)
+    return np.maximum(x, x * LEAK)
 
 
 class Network:
@@ -124,38 +122,27 @@ class Network:
     def _embed(self, jobs: Sequence[StageJob], scene: Scene) -> list[_Kept]:
         block = block_of(jobs, scene.unknown_s)
         chains = chains_of(block)
-        known, chosen, cuts = split(block, chains)
+        chosen, number, facts, cuts = choosable(block, chains)
         raw = _stage_features(block, chains, scene.slots)
         own = self._pass_messages(block, _leak(raw @ self._w["enter"] + self._w["enter_bias"]))
         both = np.concatenate((raw, own), axis=1)
         told = np.where((block.unfinished > 0)[:, None], self._two("job_f", both), 0.0)
         embedding = self._two("job_g", np.add.reduceat(told, block.begin, axis=0))
-        rows = _job_rows(known)
-        features = _job_features(rows, scene.slots)
-        message = self._two("cluster_f", np.concatenate((features, embedding), axis=1))
-        rows = np.concatenate(
-            (rows, message, embedding @ self._w["score_job"], embedding @ self._w["limit_job"]), axis=1
-        )
-        adds = both[chosen] @ self._w["score_stage"]
-        at = cuts.tolist()
-        return [
-            _Kept(
-                one.job,
-                (scene.slots, scene.unknown_s),
-                rows[n],
-                one.stages,
-                np.concatenate((one.facts, adds[at[n] : at[n + 1]]), axis=1),
-            )
-            for n, one in enumerate(known)
-        ]
+        plain = _job_rows(jobs, chains)
+        message = self._two("cluster_f", np.concatenate((_job_features(plain, scene.slots), embedding), axis=1))
+        adds = (embedding @ self._w["score_job"], embedding @ self._w["limit_job"])
+        rows = np.concatenate((plain, message, *adds), axis=1)
+        # cut, not copied: the parts of a block are kept about as long as each other
+        facts = np.concatenate((facts, both[chosen] @ self._w["score_stage"]), axis=1)
+        under = (scene.slots, scene.unknown_s)
+        each = zip(jobs, rows, cuts[:-1], cuts[1:], strict=True)
+        return [_Kept(job, under, row, number[low:high], facts[low:high]) for job, row, low, high in each]
 
     def _pass_messages(self, block: Block, own: Floats) -> Floats:
         """Return embeddings of stages; `own` is what they begin with."""
-        for low, high in block.levels:
-            parent = block.parent[low:high]
-            first = np.flatnonzero(np.concatenate(([True], parent[1:] != parent[:-1])))
-            told = self._two("stage_f", own[block.child[low:high]])
-            own[parent[first]] += self._two("stage_g", np.add.reduceat(told, first, axis=0))
+        for level in block.levels:
+            told = self._two("stage_f", own[level.child])
+            own[level.parent] += self._two("stage_g", np.add.reduceat(told, level.first, axis=0))
         return own
 
     def _cluster(self, scene: Scene, rows: Floats) -> tuple[Floats, float, float]:
@@ -238,23 +225,9 @@ def _stage_features(block: Block, chains: Chains, slots: int) -> Floats:
     return x
 
 
-def _job_rows(jobs: Sequence[Known]) -> Floats:
-    return np.array(
-        [
-            (
-                one.work_s,
-                one.longest_s,
-                one.whole_s,
-                one.unclaimed,
-                one.claims,
-                one.open_claims,
-                one.job.containers,
-                one.job.idle,
-            )
-            for one in jobs
-        ],
-        dtype=np.float64,
-    )
+def _job_rows(jobs: Sequence[StageJob], chains: Chains) -> Floats:
+    held = np.array([(job.containers, job.idle) for job in jobs], dtype=np.float64)
+    return np.column_stack((chains.work_s, chains.longest_s, chains.whole_s, chains.tasks, held))
 
 
 def _job_features(rows: Floats, slots: int) -> Floats:

@@ -98,7 +98,7 @@ class _World:
         """Return what came of it."""
         coming = list(reversed(self._jobs))
         arrive_s = self._load.arrive_s.tolist()
-        while coming or self._events:
+        while coming or self._events or self._let_go():
             times = [self._events[0][0]] if self._events else []
             if coming:
                 times.append(arrive_s[coming[-1].number])
@@ -165,11 +165,25 @@ class _World:
             job.here -= job.idle + job.held
             job.idle = job.held = job.fresh = 0
             self._active.remove(job)
-        elif opens and job.held:
-            job.idle += job.held
-            job.held = 0
-            for one in job.stages:
-                one.held = 0
+        elif opens:
+            self._release(job)
+
+    @staticmethod
+    def _release(job: _RunJob) -> bool:
+        """Let containers that wait for stages be decided on again; return whether any did."""
+        found = bool(job.held)
+        job.idle += job.held
+        job.held = 0
+        for one in job.stages:
+            one.held = 0
+        job.facts = None
+        return found
+
+    def _let_go(self) -> bool:
+        """Decide again where all containers wait for stages whose parents nobody runs; return whether that helps."""
+        if sum(map(self._release, self._active)):
+            self._decide()
+        return bool(self._events)
 
     def _arrive(self, job: _RunJob, stage: _RunStage) -> bool:
         stage.coming -= 1

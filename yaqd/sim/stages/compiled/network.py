@@ -274,7 +274,7 @@ def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spill
         for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
             if live.stages[stage].claimable:
                 value = score(plan, live, mind, job, stage, source, idle)
-                if value > best + 1e-9:
+                if found < 0 or value > best + 1e-9 * max(1.0, abs(best)):
                     best, found = value, stage
     return found
 

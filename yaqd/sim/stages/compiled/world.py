@@ -153,6 +153,19 @@ def release(plan: Plan, live: Live, job: int) -> None:
 
 
 @jit
+def release_all(plan: Plan, live: Live) -> bool:
+    """Let all that wait for stages be decided on again; return whether any did."""
+    found = False
+    for at in range(live.counts[ACTIVE]):
+        job = live.active[at]
+        if live.jobs[job].held:
+            release(plan, live, job)
+            live.jobs[job].is_dirty = 1
+            found = True
+    return found
+
+
+@jit
 def end_stage(plan: Plan, live: Live, stage: int, now_s: float) -> None:
     """Open what waited for it; end the job with its last one."""
     job = plan.stages[stage].job
