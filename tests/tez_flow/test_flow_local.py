@@ -61,8 +61,9 @@ def test_a_flow_gives_what_it_means(tmp_path: Path, script: str, inputs: dict[st
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@settings(_RANDOM, max_examples=12)
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@settings(_RANDOM, max_examples=40)
 @given(script=scripts(), inputs=st.sampled_from(BOTH_WAYS))
 def test_many_flows_give_what_they_mean(tmp_path: Path, script: str, inputs: dict[str, list[str]]) -> None:
     ran(tmp_path / "flow", script, small_splits(), inputs)

@@ -14,7 +14,7 @@ from yaqd.policies.curves.samples import Bools, Floats, Ints
 _SPARE: Final = 64
 
 
-class Level(NamedTuple):
+class HeightEdges(NamedTuple):
     """Edges whose parents have one height, those of one parent together."""
 
     #: each once, and where its edges begin
@@ -42,7 +42,7 @@ class Block:
     parent: Ints
     child: Ints
     #: edges whose parents have one height, lowest first
-    levels: list[Level]
+    levels: list[HeightEdges]
 
 
 def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
@@ -80,7 +80,7 @@ def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
     )
 
 
-def _levels(parent: Ints, child: Ints, height: Ints) -> list[Level]:
+def _levels(parent: Ints, child: Ints, height: Ints) -> list[HeightEdges]:
     """`height`: of each edge's parent, rising; edges of one parent are together."""
     if not len(parent):
         return []
@@ -89,7 +89,7 @@ def _levels(parent: Ints, child: Ints, height: Ints) -> list[Level]:
     edges = np.searchsorted(height, heights).tolist()
     starts = np.searchsorted(height[first], heights).tolist()
     return [
-        Level(heads[begin:end], first[begin:end] - low, child[low:high])
+        HeightEdges(heads[begin:end], first[begin:end] - low, child[low:high])
         for (low, high), (begin, end) in zip(pairwise(edges), pairwise(starts), strict=True)
     ]
 
