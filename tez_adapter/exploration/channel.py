@@ -68,12 +68,15 @@ class SlotChannel:
         #: reports without the metric
         self._absent, self._epochs = 0, epochs
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._since = time.monotonic()
 
     def report(
         self, iteration: int, loss: float | None, checkpoint: MakeCheckpoint | None, metrics: Mapping[str, float]
     ) -> Said:
         """Return once the report is stored and the trial may go on, or is to stop. A suspended one does not return."""
+        if os.getpid() != self._pid:
+            return self._go_on  # a copy that the program has forked: the connection is not its own
         with self._lock:
             if self._is_over:
                 return self._end
