@@ -184,7 +184,8 @@ def test_a_study_has_the_spaces_own_ranges(tmp_path: Path) -> None:
     space = 'rate = { type = "float", low = 1e-3, high = 1.0, log = true }\nact = ["relu", "tanh", "selu"]\n'
     made = view(space=space, started=1000.0)
     trials = (replace(made.trials[0], begun_s=1.5, reported_s=9.5), *made.trials[1:])
-    write_optuna(replace(made, trials=trials), tmp_path / "s.db")
+    write_optuna(replace(made, trials=trials), tmp_path / "what?timeout=1")
+    (tmp_path / "what?timeout=1").rename(tmp_path / "s.db")
     study = optuna.load_study(study_name="digits", storage=f"sqlite:///{tmp_path / 's.db'}")
     first = study.trials[0]
     assert (first.datetime_start.timestamp(), first.datetime_complete.timestamp()) == (1001.5, 1009.5)

@@ -1,14 +1,16 @@
-"""One cluster for the end-to-end tests of explorations."""
+"""One cluster for the end-to-end tests of explorations, and job managers without one."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.tez_exploration.exploration_manager import TERMS, World
 from tests.tez_training.training_jobs import start_cluster
+from tez_adapter.jobspec import Exploration
 from yaqd.config import Configuration
 
 
@@ -38,3 +40,17 @@ def yaq(exploring_folder_of_conf: Path) -> Callable[..., str]:
         return done.stdout if code == 0 else done.stdout + done.stderr
 
     return run
+
+
+@pytest.fixture
+async def made(tmp_path: Path) -> AsyncIterator[Callable[..., World]]:
+    """Make worlds in one folder; end them."""
+    worlds: list[World] = []
+
+    def make(terms: Exploration = TERMS, job: int = 1, **conf: str) -> World:
+        worlds.append(World(tmp_path, terms, job, **conf))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        await world.service.end()

@@ -1,7 +1,9 @@
 """The records of an exploration on storage: what was written is read, damage ends the log, full disks make wait."""
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.tez_exploration.exploration_manager import TERMS, Order, World
 from tez_adapter.exploration.log import ExplorationLog, OtherVersion, Record
-from tez_adapter.exploration.store import Commits, TrialCheckpoints
+from tez_adapter.exploration.store import Commits, TrialCheckpoints, read_records
 from yaqd.config import Configuration
 from yaqd.storage import StorageError, get_filesystem
 from yaqd.storage.errors import CorruptFile, StorageFull
@@ -175,3 +178,44 @@ def test_what_no_record_names_goes(tmp_path: Path) -> None:
     (tmp_path / "trials/.trial-000003-1.abc.tmp").touch()
     kept.keep_only([(1, 5), (2, 5)])
     assert sorted(path.name for path in (tmp_path / "trials").iterdir()) == ["trial-000001-5", "trial-000002-5"]
+
+
+# ---- what comes at once
+
+
+async def test_a_report_that_is_sent_again_is_not_answered_before_the_first_is_stored(
+    made: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = made()
+    slot = world.container(0)
+    trial = await world.next_trial(slot)
+    await world.begin(slot, trial)
+    append, has_room = ExplorationLog.append, threading.Event()
+
+    def late(log: ExplorationLog, records: Sequence[Record]) -> None:
+        assert has_room.wait(timeout=20)
+        append(log, records)
+
+    monkeypatch.setattr(ExplorationLog, "append", late)
+    first = asyncio.ensure_future(world.report(slot, trial, 1, 0.25))
+    # a slot whose connection breaks asks again
+    again = asyncio.ensure_future(world.report(slot, trial, 1, 0.25))
+    done, _ = await asyncio.wait((first, again), timeout=0.2)
+    assert not done
+    has_room.set()
+    assert (await first).order == (await again).order == Order.SUSPEND
+    (report,) = [record for record in read_records(world.conf, world.folder) if record["do"] == "report"]
+    assert report["value"] == 0.25
+
+
+async def test_checkpoints_that_come_together_keep_to_their_budget(made: Callable[..., World]) -> None:
+    world = made(replace(TERMS, slots=3, trials=8), **{"yaq.ml.explore.checkpoint.bytes-max": "2500"})
+    at = []
+    for slot in map(world.container, range(3)):
+        at.append((slot, await world.next_trial(slot)))
+        await world.begin(*at[-1])
+    for place, (slot, trial) in enumerate(at):
+        assert (await world.report(slot, trial, 1, 0.1 * (place + 1))).order == Order.SUSPEND
+    assert all(await asyncio.gather(*(world.keep(slot, trial, 1, b"x" * 1000) for slot, trial in at)))
+    kept = {trial.number for trial in (await world.status()).trials if trial.HasField("checkpoint_iteration")}
+    assert kept == {1, 2} and sum(path.stat().st_size for path in world.checkpoints()) <= 2500

@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,27 +13,12 @@ from tez_adapter.core import events as ev
 from tez_adapter.core.states import JobState
 from tez_adapter.exploration.past import past_of
 from tez_adapter.exploration.store import read_records
-from tez_adapter.jobspec import Exploration
 from tez_adapter.master.ended import JobEnd
 from tez_adapter.protocol import ExplorationProtocol, JobClientProtocol
 from yaqd.ipc.errors import Authorization
 from yaqd.proto import convert, job_pb2
 from yaqd.proto import job_exploration_pb2 as pb
 from yaqd.proto import yarn_service_pb2 as service
-
-
-@pytest.fixture
-async def made(tmp_path: Path) -> AsyncIterator[Callable[..., World]]:
-    """Make worlds in one folder; end them."""
-    worlds: list[World] = []
-
-    def make(terms: Exploration = TERMS, job: int = 1, **conf: str) -> World:
-        worlds.append(World(tmp_path, terms, job, **conf))
-        return worlds[-1]
-
-    yield make
-    for world in worlds:
-        await world.service.end()
 
 
 async def test_whoever_has_no_token_is_refused(made: Callable[..., World]) -> None:

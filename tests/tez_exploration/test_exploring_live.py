@@ -165,11 +165,11 @@ def test_programs_that_fail_say_why(exploring_cluster: Configuration, write: Wri
 
 
 ODD = """
-import math, sys
+import math, os
 from yaqd.ml import report
 from yaqd.ml.trial import trial
 
-what = ("nan", "back", "text", "missing", "flood", "stop")[trial.number]
+what = ("nan", "back", "text", "missing", "flood", "fork", "stop")[trial.number]
 for epoch in range(1, 9):
     if what == "nan":
         report(epoch, accuracy=(math.nan, math.inf, -math.inf)[epoch % 3])
@@ -185,6 +185,12 @@ for epoch in range(1, 9):
         report(epoch, accuracy=0.2)
         for _ in range(100_000):
             report(epoch, accuracy=0.2)
+    elif what == "fork":
+        if (copy := os.fork()) == 0:
+            report(epoch, accuracy=99.0)
+            os._exit(0)
+        report(epoch, accuracy=0.1)
+        os.waitpid(copy, 0)
 while True:  # nobody is to be told twice
     report(epoch, accuracy=0.3)
     epoch += 1
@@ -194,14 +200,15 @@ while True:  # nobody is to be told twice
 @pytest.mark.slow
 def test_odd_programs_are_borne(exploring_cluster: Configuration, write: Write, tmp_path: Path) -> None:
     conf = exploring_cluster.with_overrides({"yaq.ml.explore.stop-wait": "1s"})
-    terms = terms_with(tmp_path, trials=6, epochs=8, policy="default")
+    terms = terms_with(tmp_path, trials=7, epochs=8, policy="default")
     job = submit_exploration(conf, write("odd.py", ODD), terms)
     result = finished(job)
     assert result.succeeded, result
-    nan_one, back, text, missing, flood, stop = seen(job).trials
+    nan_one, back, text, missing, flood, fork, stop = seen(job).trials
     assert len(nan_one.values) == 8 and not any(map(math.isfinite, nan_one.values))
     assert back.values == tuple(0.1 * epoch for epoch in range(1, 9))
     assert "accuracy must be a number" in text.failure and not text.values
     assert missing.values == (0.3,) * 8
     assert flood.values == (0.2,) * 8
+    assert fork.values == (0.1,) * 8 and fork.begun == 1
     assert stop.values == (0.3,) * 8

@@ -73,3 +73,29 @@ def test_any_command_is_stopped_and_goes_on_with_what_it_started(
     assert all(trial.values == curve(trial.params, len(trial.values)) and not trial.failure for trial in trials)
     assert kinds(records_of(exploring_cluster, job))["frozen"] >= 4
     assert not alive(list(map(int, (tmp_path / "pids").read_text().split())))
+
+
+#: what it starts holds the memory, not the process that reports
+LARGE = """
+import sys
+level, held = float(sys.argv[1]), bytearray(300 << 20)
+for at in range(0, len(held), 4096):
+    held[at] = 1
+for epoch in range(1, 7):
+    print(f"epoch {epoch}: accuracy={level * (1 - 0.5 ** epoch)}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("stopped_mb, fit", (("200", False), ("2000", True)))
+def test_the_memory_of_what_a_command_starts_counts_before_it_is_stopped(
+    exploring_cluster: Configuration, write: Callable[[str, str], str], tmp_path: Path, stopped_mb: str, fit: bool
+) -> None:
+    sizes = {"yaq.ml.explore.slot.memory-mb": "3000", "yaq.ml.explore.stopped-memory-mb": stopped_mb}
+    conf = exploring_cluster.with_overrides({**sizes, "yaq.ml.explore.images-mb": "0"})
+    words = (sys.executable, write("large.py", LARGE), "{level}")
+    more: dict[str, Any] = {"slots": 1, "trials": 4, "epochs": 6, "policy": "asha-promote"}
+    job = submit_exploration(conf, "", terms_with(tmp_path, style="command", arguments=words, **more))
+    result = finished(job)
+    assert result.succeeded, result
+    assert all(trial.values == curve(trial.params, len(trial.values)) for trial in seen(job).trials)
+    assert (kinds(records_of(conf, job))["frozen"] > 0) == fit

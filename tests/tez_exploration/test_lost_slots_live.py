@@ -50,3 +50,36 @@ def test_a_killed_node_loses_no_trial(write: Callable[[str, str], str], tmp_path
             assert list(trial.values) == [reached(trial.params, epoch) for epoch in range(1, len(trial.values) + 1)]
         assert len({number for number, _, _ in reports}) == 12
         until(lambda: not alive(pids(tmp_path)))
+
+
+#: one trial's checkpoint does not end
+HELD = CURVE.replace(
+    """    return str(epoch)""",
+    """    if kill == "held" and (trial.number, epoch) == (1, 1) and first("held"):
+        with open(f"{marks}/holder", "w") as holder:
+            print(os.getpid(), file=holder)
+        time.sleep(60)
+    return str(epoch)""",
+)
+
+
+def test_with_one_slot_a_node_that_is_killed_in_a_suspend_changes_nothing(
+    write: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    found = []
+    with started(tmp_path / "c", *SETTINGS, nodes=2) as cluster:
+        conf = Configuration.load(cluster / "conf").with_overrides({"yaq.ml.explore.slot.memory-mb": "768"})
+        more = {"slots": 1, "trials": 5, "epochs": 9, "policy": "asha-promote", "seed": 5}
+        for kill in ("-", "held"):
+            (marks := tmp_path / f"marks{kill}").mkdir()
+            terms = terms_with(marks, kill=kill, **more)  # type: ignore[arg-type]
+            job = submit_exploration(conf, write("held.py", HELD), terms)
+            if kill == "held":
+                until(lambda: (marks / "holder").exists() and (marks / "holder").read_text().endswith("\n"))
+                folder = Path(f"/proc/{int((marks / 'holder').read_text())}/cwd").readlink()
+                kill_daemon(cluster, folder.relative_to(cluster / "nodes").parts[0].replace("nm-", "nodemanager-"))
+            result = finished(job, timeout_s=200)
+            assert result.succeeded, result
+            found.append(reports_of(records_of(conf, job)))
+            until(lambda: not alive(pids(marks)))
+    assert found[0] == found[1] and len(found[0]) > 10

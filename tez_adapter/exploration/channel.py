@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
 from google.protobuf.message import Message
 
+from tez_adapter.exploration.nursery import group_memory_mb
 from tez_adapter.protocol import ExplorationProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
@@ -28,7 +28,6 @@ from yaqd.proto.protocols import Method
 
 _METRICS_MAX: Final = 32
 _NAME_CHARS_MAX: Final = 100
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _INT64_MAX: Final = (1 << 63) - 1
 #: its job manager is gone
 _EXIT_LOST: Final = 1
@@ -69,12 +68,15 @@ class SlotChannel:
         #: reports without the metric
         self._absent, self._epochs = 0, epochs
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._since = time.monotonic()
 
     def report(
         self, iteration: int, loss: float | None, checkpoint: MakeCheckpoint | None, metrics: Mapping[str, float]
     ) -> Said:
         """Return once the report is stored and the trial may go on, or is to stop. A suspended one does not return."""
+        if os.getpid() != self._pid:
+            return self._go_on  # a copy that the program has forked: the connection is not its own
         with self._lock:
             if self._is_over:
                 return self._end
@@ -107,7 +109,7 @@ class SlotChannel:
             value=named[self._metric],
             took_us=round(1e6 * took_s),
             can_checkpoint=checkpoint is not None,
-            memory_mb=_memory_mb(),
+            memory_mb=group_memory_mb(os.getpid()),
         )
         _add_metrics(request, named)
         if process.drawn:
@@ -185,11 +187,6 @@ def _flush() -> None:
         sys.stderr.flush()
     except (OSError, ValueError):
         pass  # the program has closed them
-
-
-def _memory_mb() -> int:
-    """Resident memory of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES >> 20
 
 
 def _say_back(iteration: int, last: int) -> None:

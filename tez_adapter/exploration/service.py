@@ -147,9 +147,12 @@ class ExplorationService:
     # ---- events in, decisions out
 
     async def _do(self, event: ev.Event) -> ev.Outcome:
-        """Return what follows from an event, once it is stored and carried out."""
+        """Return what follows from an event, once it is stored and carried out.
+
+        What has no records waits for those before it: a report that is sent again has the answer of the first one.
+        """
         outcome = (await self._machine()).handle(event, self._now())
-        if outcome.records:
+        if outcome.records or (outcome.decisions and self._commits.is_behind):
             await self._commits.append(outcome.records)
         self._carry_out(outcome)
         return outcome
@@ -257,13 +260,19 @@ class ExplorationService:
         run = self._run_of(machine, request.trial)
         if run is None or request.iteration != run.iteration:
             return pb.KeepCheckpointResponse(is_kept=False)
-        gone, fits = self._budget.room_for(machine, run, len(request.checkpoint))
+        size = len(request.checkpoint)
+        async with self._budget.room(machine, run, size) as gone:
+            if gone is None:
+                self._note(f"a checkpoint of trial {run.number} is not kept: its {size} bytes do not fit")
+                return pb.KeepCheckpointResponse(is_kept=False)
+            return await self._kept(run, request, gone)
+
+    async def _kept(
+        self, run: Run, request: pb.KeepCheckpointRequest, gone: list[tuple[int, int]]
+    ) -> pb.KeepCheckpointResponse:
+        """Write a checkpoint in the place of others, and note it."""
         for number, _ in gone:
             await self._do(ev.CheckpointLost(number))
-        if not fits:
-            size = len(request.checkpoint)
-            self._note(f"a checkpoint of trial {run.number} is not kept: its {size} bytes do not fit")
-            return pb.KeepCheckpointResponse(is_kept=False)
         try:
             size = await asyncio.wrap_future(
                 in_background(lambda: self._budget.save(gone, run, request.iteration, request.checkpoint))

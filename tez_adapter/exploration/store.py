@@ -45,6 +45,11 @@ class Commits:
             self._tasks.start(self._write())
         return future
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether records are on their way; an empty `append` waits for them."""
+        return bool(self._tasks)
+
     async def _write(self) -> None:
         while self._waiting:
             taken, self._waiting = self._waiting, []

@@ -72,9 +72,9 @@ class Placing:
 
     def advance(self) -> None:
         """Begin what follows in slots that were left."""
-        for slot in self.slots:
+        for slot in self.slots.awaited():
             run = slot.following
-            if run is None or slot.running is not None or run.params is None:
+            if run is None or run.params is None:
                 continue
             if run.phase is TrialPhase.NONE:
                 self._begin(run, slot)

@@ -107,12 +107,6 @@ class Slot:
     #: its container is wanted back
     is_closing: bool = False
 
-    @property
-    def is_free(self) -> bool:
-        """Whether a trial may be chosen for it."""
-        is_left = self.running is None or self.running.phase is TrialPhase.LEAVING
-        return is_left and self.following is None and not self.is_closing
-
 
 class Slots:
     """All slots, in the order in which they came."""
@@ -136,8 +130,22 @@ class Slots:
         return self._slots.get(name)
 
     def free(self) -> list[Slot]:
-        """Return those that a trial may be chosen for, idle ones first."""
-        return sorted((slot for slot in self if slot.is_free), key=lambda slot: slot.running is not None)
+        """Return those that a trial may be chosen for, idle ones first.
+
+        Each report asks for them, so it is a loop without calls.
+        """
+        idle, left, leaving = [], [], TrialPhase.LEAVING
+        for slot in self._slots.values():
+            if slot.following is None and not slot.is_closing:
+                if slot.running is None:
+                    idle.append(slot)
+                elif slot.running.phase is leaving:
+                    left.append(slot)
+        return idle + left
+
+    def awaited(self) -> list[Slot]:
+        """Return those that were left, and in which a trial is to begin."""
+        return [slot for slot in self._slots.values() if slot.following is not None and slot.running is None]
 
     def best_for(self, run: Run, free: list[Slot]) -> Slot:
         """Return its own slot where that is free, else one on the same host, else the first."""

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -72,14 +73,18 @@ def write_optuna(view: ExplorationView, path: Path) -> int:
     except ImportError:
         raise CommandError("--format optuna needs optuna: pip install 'yaqd[ml]'") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
-        storage=f"sqlite:///{path}",
-        study_name=view.name,
-        direction="minimize" if view.metric.is_better_low else "maximize",
-    )
     space = Space.parse(view.space).dimensions if view.space else {}
     trials = [_frozen(optuna, view, trial, space) for trial in _reported(view)]
-    study.add_trials(trials)
+    # elsewhere first: a name may have what means something in an address, and the file is whole or not there at all
+    with tempfile.TemporaryDirectory(prefix="yaq-study-") as folder:
+        new = Path(folder) / "study.db"
+        study = optuna.create_study(
+            storage=f"sqlite:///{new}",
+            study_name=view.name,
+            direction="minimize" if view.metric.is_better_low else "maximize",
+        )
+        study.add_trials(trials)
+        shutil.move(new, path)
     return len(trials)
 
 
