@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tez_adapter.exploration.past import past_of
 from tez_adapter.exploration.view import ExplorationView, TrialView
 from yaqd.cli.exits import CommandError
 from yaqd.cli.ml.explore import table
 from yaqd.cli.ml.explore.export import make_room, write_lines, write_optuna, write_tensorboard
 from yaqd.cli.ml.explore.plot import draw_exploration
 from yaqd.cli.ml.explore.watch import band, page
-from yaqd.policies.explore.facts import TrialState, Why
+from yaqd.policies.explore.facts import Action, TrialState, Why
 from yaqd.policies.explore.metric import Metric
 from yaqd.policies.explore.promise import reach_of
+from yaqd.policies.explore.wording import worded
 
 
 def curve(last: float, epochs: int) -> tuple[float, ...]:
@@ -73,6 +75,17 @@ def test_one_that_breaks_a_limit_at_the_target_promises_nothing() -> None:
     assert rows[1].chance is not None and rows[1].chance < 0.1
 
 
+def test_one_that_ended_early_is_shown_with_all_its_epochs_afterwards() -> None:
+    report = {"do": "report", "number": 0, "value": 0.2, "now": 1.0, "took_s": 1.0, "metrics": {}, "reached": False}
+    records = [
+        {"do": "header", "started": 0.0, "terms": {"limits": [], "epochs": 20}},
+        {**report, "verdict": [int(Action.CONTINUE), int(Why.EARLY), 1, 3, 0.0]},
+        {"do": "ended", "number": 0, "why": int(Why.LEFT), "error": ""},
+    ]
+    ((found,), _) = past_of(records)
+    assert worded(Why.LEFT, found.value, found.bound) == "its program ended by itself after 1 of 20 epochs"
+
+
 def test_json_has_no_number_that_json_has_not() -> None:
     made = json.loads(json.dumps(table.everything(view()), allow_nan=False))
     assert [trial["trial"] for trial in made["trials"]] == [0, 4, 1, 2, 3]
@@ -92,7 +105,7 @@ def test_a_table_says_it_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_page_tells_promising_from_opportunistic_slots() -> None:
     text = page(view())
-    assert "slots 2: 1 promising, 1 opportunistic, 0 free; 1 wait, 2 ended, 5 begun" in text
+    assert "slots 2: 1 promising, 1 opportunistic, 0 unused; 1 wait, 2 ended, 5 begun" in text
     assert "trial 0:" in text and "•" in text and "epoch 20: " in text
     ended = page(view(is_over=True, ending="trial 0 reached the target", winner=0))
     assert ended.endswith("20.0s so far; ended: trial 0 reached the target") and "REACHED" in ended
@@ -165,17 +178,41 @@ def test_among_trials_without_a_chance_the_best_comes_first(capsys: pytest.Captu
 
 def test_what_an_export_left_is_refused_or_replaced(tmp_path: Path) -> None:
     lines, runs = tmp_path / "a.jsonl", tmp_path / "runs"
-    for path in (lines, runs):
-        make_room(path, overwrite=False)
+    both = ((lines, "jsonl"), (runs, "tensorboard"))
+    for path, form in both:
+        make_room(path, form, overwrite=False)
     write_lines(view(), lines)
     write_tensorboard(view(), runs)
     (runs / "mine").touch()
-    for path in (lines, runs):
+    for path, form in both:
         with pytest.raises(CommandError, match="there already; --overwrite writes over it"):
-            make_room(path, overwrite=False)
-    for path in (lines, runs):
-        make_room(path, overwrite=True)
+            make_room(path, form, overwrite=False)
+    for path, form in both:
+        make_room(path, form, overwrite=True)
     assert not lines.exists() and [path.name for path in runs.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("form", ("jsonl", "optuna", "tensorboard"))
+def test_an_export_never_removes_what_no_export_wrote(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "mine"
+    kept = [folder / "trial-0001" / "model.pt", folder / "trial-2-notes" / "notes"]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    with pytest.raises(CommandError, match=r"a folder; the format|trial-0001 has model\.pt, which no export wrote"):
+        make_room(folder, form, overwrite=True)
+    assert all(path.exists() for path in kept)
+    if form == "tensorboard":
+        run = kept[0].rename(kept[0].with_name("events.out.tfevents.1")).parent
+        make_room(folder, form, overwrite=True)
+        assert not run.exists() and kept[1].exists()
+
+
+def test_an_export_says_which_folder_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"--output .*a\.jsonl: there is no folder .*none"):
+        make_room(tmp_path / "none" / "a.jsonl", "jsonl", overwrite=False)
+    with pytest.raises(CommandError, match="a folder; the format jsonl needs a file"):
+        make_room(Path("/"), "jsonl", overwrite=False)
 
 
 @pytest.mark.slow

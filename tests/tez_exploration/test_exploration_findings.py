@@ -49,6 +49,19 @@ def test_an_infinity_is_said_with_what_it_counts_as() -> None:
         assert world.lines == [f"trial 0 reports inf as accuracy in iteration 1: such epochs count as {said}"]
 
 
+@pytest.mark.parametrize("has_reported", (True, False))
+def test_time_that_ends_before_any_report_is_a_failure(has_reported: bool) -> None:
+    world = two_slots(World.of("default", max_time_s=5.0))
+    if has_reported:
+        world.do(reported(0, 0.5))
+    world.now = 6.0
+    world.do(ev.ClockTicked())
+    world.now = 600.0
+    world.do(ev.ClockTicked())
+    assert world.end is not None and world.end.succeeded is has_reported
+    assert world.end.text == "the time is over: 5 s"
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_one_trial_that_fails_holds_up_no_other(policy: str) -> None:
     world = two_slots(World.of(policy, trials=12, epochs=9, hopeless=9))

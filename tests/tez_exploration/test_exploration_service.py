@@ -245,6 +245,19 @@ async def test_a_job_that_cannot_go_on_says_what_to_give(
     assert again.finish is not None and again.finish.diagnostics.startswith(said)
 
 
+async def test_a_job_whose_trials_all_failed_fails_again_where_it_is_resumed(made: Callable[..., World]) -> None:
+    terms = replace(TERMS, trials=1)
+    first = made(terms)
+    slot = first.container(0)
+    trial = await first.next_trial(slot)
+    await first.begin(slot, trial)
+    await first.over(slot, trial)
+    assert first.finish is not None and first.finish.state is JobState.FAILED
+    again = made(replace(terms, resumes="job_1_0001"), 2)
+    await after_load(again)
+    assert again.finish is not None and again.finish.state is JobState.FAILED
+
+
 async def test_reports_without_the_metric_end_the_job(made: Callable[..., World]) -> None:
     world = made()
     slot = world.container(0)

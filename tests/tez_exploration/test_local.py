@@ -229,6 +229,10 @@ def test_odd_reports_do_no_harm(tmp_path: Path) -> None:
     values = view.trials[0].values
     assert values[0] == 0.1 and values[-1] == 0.2 and len(values) == 4
     assert any("has no accuracy and is left out: it has other" in line for line in view.notices)
+    backwards = [line for line in view.notices if "numbers must rise" in line]
+    assert len(backwards) == 1 and backwards[0].endswith(
+        "iteration 1 follows 1: numbers must rise; others are left out"
+    )
 
 
 def test_a_checkpoint_that_fails_fails_its_trial_alone(tmp_path: Path) -> None:
@@ -236,6 +240,9 @@ def test_a_checkpoint_that_fails_fails_its_trial_alone(tmp_path: Path) -> None:
     view = explored(tmp_path, text, target=2.0, policy="asha-promote", trials=4)
     assert any("failed: ZeroDivisionError" in line for line in view.notices)
     assert view.is_over and all(trial.values for trial in view.trials)
+    # these trials have not failed: none is said to have
+    assert all("failed as it was suspended: " in line for line in view.notices)
+    assert not any(trial.failure for trial in view.trials)
 
 
 def test_checkpoints_keep_to_their_budget_the_least_promising_go_first(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tez_adapter.exploration.nursery import group_memory_mb
 from tez_adapter.protocol import ExplorationProtocol
 from yaqd.ipc import BlockingRpcClient, RemoteException, RpcError
 from yaqd.ml import Said
-from yaqd.ml.channel import made
+from yaqd.ml.channel import back_text, made
 from yaqd.ml.trial import trial as process
 from yaqd.model.endings import as_utf8
 from yaqd.proto import job_exploration_pb2 as pb
@@ -190,4 +190,4 @@ def _flush() -> None:
 
 
 def _say_back(iteration: int, last: int) -> None:
-    print(f"yaqd.ml: iteration {iteration} follows {last}: numbers must rise; others are left out", file=sys.stderr)
+    print(f"yaqd.ml: {back_text(iteration, last)}", file=sys.stderr)

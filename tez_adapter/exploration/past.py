@@ -133,6 +133,7 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
     trials: dict[int, _Past] = {}
     now, ending, winner, reached_s = 0.0, "", None, None
     limits: list[Limit] = []
+    epochs = math.nan
     epoch_s = math.nan
     for record in records:
         now = max(now, float(record.get("now", 0.0)))
@@ -145,18 +146,19 @@ def past_of(records: Iterable[Mapping[str, Any]]) -> tuple[list[TrialView], Stan
                     started.value, started.bound = float(value), float(bound)
             case "header":
                 epoch_s = float(record["started"])
+                epochs = float(record["terms"]["epochs"])
                 limits = [Limit(*limit) for limit in record["terms"]["limits"]]
             case "over" if winner is None and record["winner"] is not None:
                 winner, reached_s, ending = int(record["winner"]), now, str(record["text"])
             case "over" | "stop":
                 ending = str(record.get("text", record.get("reason", "")))
-        if trial is not None and _add(trial, record, limits):
+        if trial is not None and _add(trial, record, limits, epochs):
             winner, reached_s, ending = trial.number, now, reached_text(trial.number)
     return [trial.view() for trial in trials.values()], Standing(now, True, ending, winner, reached_s, epoch_s)
 
 
-def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bool:
-    """Take in a record of one trial; return whether it reached what was looked for."""
+def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit], epochs: float) -> bool:
+    """Take in a record of one trial; return whether it reached what was looked for. `epochs`: of a trial at most."""
     match record["do"]:
         case "params":
             trial.params = {**(record["params"] or {}), **trial.params}
@@ -176,5 +178,5 @@ def _add(trial: _Past, record: Mapping[str, Any], limits: Iterable[Limit]) -> bo
             trial.begun_s = float(record["now"]) if math.isnan(trial.begun_s) else trial.begun_s
         case "ended":
             trial.failure, trial.state, trial.why = str(record["error"]), TrialState.ENDED, Why(int(record["why"]))
-            trial.value = len(trial.values)
+            trial.value, trial.bound = len(trial.values), epochs
     return False

@@ -23,6 +23,11 @@ def made(checkpoint: Callable[[], bytes]) -> bytes:
     return bytes(data)
 
 
+def back_text(iteration: int, last: int) -> str:
+    """Say that a report's iteration does not rise. `last`: of the report before it."""
+    return f"iteration {iteration} follows {last}: numbers must rise; others are left out"
+
+
 class Channel(Protocol):
     """Carries the reports of one program.
 

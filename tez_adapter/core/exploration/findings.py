@@ -1,6 +1,6 @@
 """What reports and failures show of an exploration as a whole: its best trial, what is odd, whether anything works."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from math import inf, isfinite
 
 from tez_adapter.core.exploration import events as ev
@@ -53,6 +53,10 @@ class Findings:
         if self._failed < min(self._rules.hopeless, trials):
             return ""
         return f"{self._failed} trials failed and none reported anything: {self._first_error}"
+
+    def works(self, runs: Iterable[Run]) -> bool:
+        """Return whether some trial has reported the metric, and not all have failed."""
+        return self.has_reported and not all(run.error for run in runs if run.params is not None)
 
     def end(self, runs: Collection[Run], *, waits: bool) -> tuple[bool, str]:
         """Return whether an exploration without a winner has succeeded that has nothing to start, and why it ends.

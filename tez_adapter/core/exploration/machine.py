@@ -362,7 +362,7 @@ class ExplorationMachine:
         if self.ending and (not live or self._now >= self._end_by):
             for run in live:
                 self.placing.kill(run)
-            self._finish(True, self.ending)
+            self._finish(self.findings.has_reported, self.ending)
         elif self._is_dry and self.placing.is_idle and not (live or self.ending or self.interrupted):
             waits = bool((self.trials.states == TrialState.PARKED).any())
             self._finish(*self.findings.end(self.runs.values(), waits=waits))

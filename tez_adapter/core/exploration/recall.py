@@ -68,6 +68,7 @@ def settled(machine: ExplorationMachine, now: float) -> list[dict[str, Any]]:
     `now`: its own time, s. What an earlier job reported counts against the target that is asked now.
     """
     winner, most_s = _reached_already(machine), machine.rules.terms.max_time_s
+    works = machine.findings.works(machine.runs.values())
     if winner is not None:
         text = reached_text(winner)
     elif now >= most_s:
@@ -76,7 +77,7 @@ def settled(machine: ExplorationMachine, now: float) -> list[dict[str, Any]]:
         text = "all trials have ended, so none can go on; begin a new exploration, with other --trials or --epochs"
     else:
         return []
-    over = {"do": "over", "succeeded": True, "text": text, "winner": winner, "now": now}
+    over = {"do": "over", "succeeded": works, "text": text, "winner": winner, "now": now}
     _recall(machine, over)
     return [over]
 

@@ -25,7 +25,9 @@ from tez_adapter.exploration.nursery import how_it_ended
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from tez_adapter.jobspec import Exploration
+from yaqd.ml.channel import back_text
 from yaqd.ml.reporting import usable_cores
+from yaqd.policies.explore.facts import TrialState
 
 _HERE: Final = "here"
 #: the machine hears of the time so often, s
@@ -65,7 +67,7 @@ class LocalExploration:
         self._events: deque[ev.Event] = deque()
         self._begin = time.monotonic()
         self._ticked_s = 0.0
-        self._is_interrupted = False
+        self._is_interrupted = self._said_back = False
 
     @property
     def _is_over(self) -> bool:
@@ -135,18 +137,24 @@ class LocalExploration:
         else:
             self._end(process)
             failure = str(message["failure"])
-            if failure:
+            # one that failed as it was suspended may go on: the machine says so
+            is_suspended = self._machine.trials.states[process.number] == TrialState.PARKED
+            if failure and not is_suspended:
                 self._say(f"trial {process.number} failed: {failure}")
             self._do(ev.TrialOver(process.number, process.lap, failure))
 
     def _report(self, process: TrialProcess, message: dict[str, Any]) -> None:
-        metrics, saves = message["metrics"], bool(message["saves"])
+        metrics, saves, iteration = message["metrics"], bool(message["saves"]), int(message["iteration"])
+        if process.last is not None and iteration <= process.last and not self._said_back:
+            self._said_back = True
+            self._say(f"trial {process.number}: {back_text(iteration, process.last)}")
+        process.last = iteration
         event: ev.TrialReported | ev.ReportLeftOut
         if self._terms.metric in metrics:
             event = ev.TrialReported(
                 process.number,
                 process.lap,
-                int(message["iteration"]),
+                iteration,
                 metrics[self._terms.metric],
                 float(message["took_s"]),
                 metrics,

@@ -37,6 +37,8 @@ class TrialProcess:
         self._forker = forker
         #: reports without the metric
         self.left_out = 0
+        #: iteration of its last report
+        self.last: int | None = None
         ours, theirs = socket.socketpair()
         with theirs:
             try:

@@ -111,7 +111,7 @@ def explore(
     Examples:
       yaq ml explore train.py --space space.toml --metric accuracy --target 0.77 --slots 4 --max-time 24h
       yaq ml explore objective.py --metric loss --mode min --lower 0 --upper 3 --target 0.1 --local
-      yaq ml explore --command --space space.toml --metric accuracy --target 0.9 -- ./train.sh --rate {rate}
+      yaq ml explore --command --space space.toml --metric accuracy --files train.sh -- ./train.sh --rate {rate}
     """
     from yaqd.cli.ml.explore.asked import asked
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,20 +18,46 @@ from yaqd.policies.explore.facts import TrialState
 
 #: the folder of a trial in a folder of TensorBoard's
 _RUN: Final = "trial-{:04d}"
-_RUNS: Final = "trial-[0-9]*"
+_RUNS: Final = re.compile(r"trial-\d{4,}")
+_EVENTS: Final = "events.out.tfevents."
 
 
-def make_room(output: Path, *, overwrite: bool) -> None:
-    """Refuse what an earlier export left, or remove it. A folder's runs count; its other files stay.
+def make_room(output: Path, form: str, *, overwrite: bool) -> None:
+    """Refuse what an earlier export left, or remove it. In a folder that is TensorBoard's runs; other files stay.
 
-    CommandError: something is there, and is not to be written over.
+    CommandError: something is there that is not to be written over, or that no export wrote; or `output` cannot be.
     """
-    old = [path for path in output.glob(_RUNS) if path.is_dir()] if output.is_dir() else [output]
-    old = [path for path in old if path.exists()]
+    if form == "tensorboard":
+        old = _old_runs(output)
+    else:
+        if output.is_dir():
+            raise CommandError(f"--output {output}: a folder; the format {form} needs a file")
+        refuse_lost(output, "--output")
+        old = [output] if output.exists() else []
     if old and not overwrite:
         raise CommandError(f"--output {old[0]}: it is there already; --overwrite writes over it")
     for path in old:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def refuse_lost(path: Path, option: str) -> None:
+    """Raises CommandError for a file whose folder is not there."""
+    if not path.parent.is_dir():
+        raise CommandError(f"{option} {path}: there is no folder {path.parent}")
+
+
+def _old_runs(folder: Path) -> list[Path]:
+    """Return the runs that an earlier export left. CommandError: one has files that no export writes."""
+    if folder.is_file():
+        raise CommandError(f"--output {folder}: a file; TensorBoard's event files need a folder")
+    if not folder.is_dir():
+        return []
+    runs = sorted(path for path in folder.iterdir() if path.is_dir() and _RUNS.fullmatch(path.name))
+    for run in runs:
+        other = next((path for path in run.iterdir() if not path.name.startswith(_EVENTS)), None)
+        if other is not None:
+            raise CommandError(f"--output {folder}: {run.name} has {other.name}, which no export wrote: name another")
+    return runs
 
 
 def write_lines(view: ExplorationView, path: Path) -> int:

@@ -16,7 +16,7 @@ from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.view import ExplorationView
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.ml.explore.asked import Asked
-from yaqd.cli.ml.explore.export import write_lines
+from yaqd.cli.ml.explore.export import refuse_lost, write_lines
 from yaqd.cli.ml.explore.table import best_fields, params_text, print_rows, rows, summary
 from yaqd.cli.output import duration, print_fields, print_json
 from yaqd.config import Configuration
@@ -41,8 +41,10 @@ def explore_here(
 ) -> int:
     """Run an exploration to its end and show its trials; return the exit code: 1 where none reported or all failed."""
     _prepare(py_files, environment)
-    if exported is not None and exported.exists():
-        raise CommandError(f"--export {exported}: it is there already: give another file")
+    if exported is not None:
+        if exported.exists():
+            raise CommandError(f"--export {exported}: it is there already: give another file")
+        refuse_lost(exported, "--export")
     if logs is not None:
         _refuse_used(logs)
         logs.mkdir(parents=True, exist_ok=True)

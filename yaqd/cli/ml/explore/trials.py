@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, with_conf
 from yaqd.cli.output import print_json
 from yaqd.cli.shell.completing import all_applications
@@ -64,10 +63,8 @@ def export(conf: Configuration, application: str, form: str, output: Path, overw
     from yaqd.cli.ml.explore.export import make_room, write_lines, write_optuna, write_tensorboard
     from yaqd.cli.ml.explore.look import looked_at
 
-    if form == "tensorboard" and output.is_file():
-        raise CommandError(f"--output {output}: a file; TensorBoard's event files need a folder")
     view = looked_at(conf, application)
-    make_room(output, overwrite=overwrite)
+    make_room(output, form, overwrite=overwrite)
     write = {"jsonl": write_lines, "tensorboard": write_tensorboard, "optuna": write_optuna}[form]
     many = write(view, output)
     if as_json:

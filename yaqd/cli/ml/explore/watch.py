@@ -81,7 +81,7 @@ def page(view: ExplorationView) -> str:
     lines = [
         f"{view.application} {view.name}  {view.metric_name} {view.metric.mode}, target {target}, policy {view.policy}",
         f"slots {view.slots}: {promising} promising, {len(running) - promising} opportunistic, "
-        f"{max(0, view.slots - len(running))} free; {waiting} wait, {ended} ended, "
+        f"{max(0, view.slots - len(running))} unused; {waiting} wait, {ended} ended, "
         f"{sum(row.trial.begun > 0 for row in found)} begun",
     ]
     best = view.best
