@@ -1,8 +1,9 @@
-"""How long a decision takes: from a report to the verdict, and the start of the next trial where one is parked.
+"""How long a decision takes: from a report to the answer, and the choice of the next trial where one is parked.
 
 10,000 trials, 500 slots, the default policy with the library of shapes. Row `decision`: processor time of the 99th
-percentile of single reports. Row `decision-many`: 1,000 reports at once, predicted in one call. Curves are drawn: two
-thirds learn something, so that nearly every report asks the predictor.
+percentile of single reports. Row `decision-many`: 1,000 reports at once, predicted in one call. Both go through the
+machine of the job manager, as its service hears them. Curves are drawn: two thirds learn something, so that nearly
+every report asks the predictor.
 """
 
 import gc
@@ -14,10 +15,15 @@ import numpy as np
 
 from benchmarks.options import Options
 from benchmarks.report import Row, make_row
+from tez_adapter.core.exploration import events as ev
+from tez_adapter.core.exploration.machine import ExplorationMachine
+from tez_adapter.core.exploration.rules import Rules
+from tez_adapter.core.exploration.together import foresee
 from yaqd.policies.curves.reach import LibraryReach
 from yaqd.policies.curves.samples import Ints
 from yaqd.policies.explore.facts import Terms, Trials, TrialState
 from yaqd.policies.explore.foresight import Predicted
+from yaqd.policies.explore.metric import Metric
 from yaqd.policies.explore.policies import EXPLORE
 
 TRIALS: Final = 10_000
@@ -31,7 +37,7 @@ _ROUNDS: Final = 10
 
 
 class Exploration:
-    """Trials in all stages: half of them have run, `slots` run now."""
+    """The machine of a job manager with trials in all stages: half of them have run, `slots` run now."""
 
     def __init__(self, trials: int, slots: int, seed: int = 1) -> None:
         rng = np.random.default_rng(seed)
@@ -39,18 +45,27 @@ class Exploration:
         rise = rng.uniform(0.0, 0.7, trials)[:, None]
         noise = rng.normal(0.0, 0.005, (trials, EPOCHS))
         self._values = 0.1 + rise * -np.expm1(-rate * np.arange(1.0, EPOCHS + 1)) + noise
-        self._terms = Terms(0.85, EPOCHS, slots, kill=0.15)
+        terms = Terms(0.85, EPOCHS, slots, kill=0.15)
         self.trials = Trials(trials, EPOCHS)
-        self.policy = EXPLORE[_POLICY](self._terms, Predicted(LibraryReach()))
-        self._rng = rng
+        policy = EXPLORE[_POLICY](terms, Predicted(LibraryReach()))
+        self._rng, self._ended = rng, list[ev.Event]()
         for number in range(trials // 2):
             self.trials.start(number)
             for metric in self._values[number, : int(rng.integers(3, EPOCHS // 2))]:
                 self.trials.report(number, float(metric), 60.0)
-            if number >= slots:
-                self.trials.states[number] = TrialState.PARKED
-        for first in range(0, trials // 2, MANY):
-            self.policy.foresee(self.trials, np.arange(first, min(first + MANY, trials // 2)))
+            policy.iterated(self.trials, number, 0.0)
+            self.trials.states[number] = TrialState.PARKED
+        self.machine = ExplorationMachine(policy, self.trials, Rules(terms, Metric(), "accuracy"))
+        for number in range(slots):
+            self._carry_out(self.machine.handle(ev.SlotCame(str(number), "host"), 0.0))
+
+    def _carry_out(self, outcome: ev.Outcome) -> None:
+        """Do what a job manager does, but for processes: those that are to leave have left at once."""
+        for decision in outcome.decisions:
+            if isinstance(decision, ev.Propose):
+                self._ended.append(ev.ParamsCame(decision.number, {}))
+        while self._ended:
+            self._carry_out(self.machine.handle(self._ended.pop(0), 0.0))
 
     def running(self, many: int) -> Ints:
         """Return the numbers of running trials with epochs left, at random."""
@@ -59,18 +74,21 @@ class Exploration:
 
     def reports(self, numbers: Ints) -> float:
         """Report one epoch of each trial; return the seconds of processor time until all is decided."""
+        events = [self._event(number) for number in numbers.tolist()]
         began = time.process_time()
-        for number in numbers.tolist():
-            self.trials.report(number, float(self._values[number, self.trials.counts[number]]), 60.0)
-            self.policy.reported(self.trials, number, 0.0)
-        self.policy.foresee(self.trials, numbers)
-        free = 0
-        for number in numbers.tolist():
-            verdict = self.policy.iterated(self.trials, number, 0.0)
-            free += self.trials.settle(number, verdict) != TrialState.RUNNING
-        for start in self.policy.allocate(self.trials, free, 0.0) if free else ():
-            self.trials.start(start.number)
-        return time.process_time() - began
+        foresee(self.machine, events)
+        outcomes = [self.machine.handle(event, 0.0) for event in events]
+        took = time.process_time() - began
+        for event, outcome in zip(events, outcomes, strict=True):
+            if outcome.answer.order is not ev.Order.CONTINUE:
+                self._ended.append(ev.TrialOver(event.number, event.lap))
+            self._carry_out(outcome)
+        return took
+
+    def _event(self, number: int) -> ev.TrialReported:
+        count = int(self.trials.counts[number])
+        metric, lap = float(self._values[number, count]), self.machine.run(number).lap
+        return ev.TrialReported(number, lap, count, metric, 60.0, {"accuracy": metric}, True)
 
 
 def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:

@@ -23,7 +23,7 @@ from tez_adapter.core.states import AttemptState, JobState
 from tez_adapter.exploration.beginnings import Beginning, CannotBegin, begin
 from tez_adapter.exploration.budget import CheckpointBudget
 from tez_adapter.exploration.proposals import Proposals
-from tez_adapter.exploration.reports import event_of
+from tez_adapter.exploration.reports import Together, event_of
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.slots import SlotLinks
 from tez_adapter.exploration.status import begins_anew, best_line, status_of
@@ -84,6 +84,7 @@ class ExplorationService:
         self._keeper = Keeper(spec, conf, self._settings.training, note=note)
         self._slots = SlotLinks()
         self._tasks = TaskSet()
+        self._together = Together()
         self._stopped_by = ""
         #: what clients count changes by: later than all that an earlier attempt told
         self._versions_from = int(time.time()) << _VERSION_BITS
@@ -180,8 +181,7 @@ class ExplorationService:
                     self._dispatch(job_events.JobCompleted(text))
                 case ev.EndExploration(False, text):
                     self._dispatch(job_events.AbortRequested(text))
-                case ev.Answer():
-                    pass  # the handler of the report answers
+                # an answer: the handler of the report gives it
 
     async def _propose(self, number: int) -> None:
         try:
@@ -249,7 +249,10 @@ class ExplorationService:
         return run
 
     async def _report(self, request: pb.TrialReportRequest) -> pb.TrialReportResponse:
-        return _response((await self._do(event_of(request))).answer)
+        event = event_of(request)
+        if isinstance(event, ev.TrialReported):
+            await self._together.foresee(await self._machine(), event)
+        return _response((await self._do(event)).answer)
 
     async def _woken(self, request: pb.TrialWokenRequest) -> pb.TrialReportResponse:
         machine = await self._machine()

@@ -27,6 +27,9 @@ class TrueForesight:
     def ends_above(self, trials: Trials, numbers: Ints, target: float) -> Floats:
         return np.asarray(self._curves[numbers, -1] > target).astype(np.float64)
 
+    def prime(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
+        pass
+
 
 class GivenForesight:
     """Says of each trial the chance that it was given, reached in the next epoch or never."""
@@ -40,6 +43,9 @@ class GivenForesight:
 
     def ends_above(self, trials: Trials, numbers: Ints, target: float) -> Floats:
         return np.array([self.chances.get(int(number), 0.0) for number in numbers])
+
+    def prime(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
+        pass
 
 
 def run_epochs(policy: ExplorePolicy, trials: Trials, number: int, metrics: Sequence[float]) -> list[Verdict]:

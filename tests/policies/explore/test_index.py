@@ -73,12 +73,15 @@ def test_many_at_once_are_judged_as_one_by_one() -> None:
     for at_once in (False, True):
         policy, trials = Index(terms(kill=0.1), GivenForesight(chances)), Trials(60, 10)
         numbers = list(range(40))
+        last = [0.05 * (number % 7) for number in numbers]
         for number in numbers:
             trials.start(number)
-            for metric in (0.1, 0.2, 0.05 * (number % 7)):
+            for metric in (0.1, 0.2):
                 trials.report(number, metric, 1.0)
         if at_once:
-            policy.foresee(trials, np.array(numbers))
+            policy.foresee(trials, np.array(numbers), np.array(last))
+        for number in numbers:
+            trials.report(number, last[number], 1.0)
         for number in numbers:
             policy.iterated(trials, number, 0.0)
         # judged a second time all have seen all, whatever the order was
@@ -125,7 +128,6 @@ def test_a_trial_stays_unless_another_is_clearly_better() -> None:
     trials.states[1] = TrialState.PARKED
     assert run_epochs(policy, trials, 0, [0.5] * 4)[-1].action == ON
     policy.foresight.chances[1] = 0.9  # type: ignore[attr-defined]
-    policy.foresee(trials, np.array([1]))
     trials.start(1)
     trials.report(1, 0.5, 1.0)
     policy.iterated(trials, 1, 0.0)

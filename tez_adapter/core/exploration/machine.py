@@ -156,7 +156,7 @@ class ExplorationMachine:
     # ---- reports
 
     def _on_report(self, event: ev.TrialReported) -> None:
-        stale, run = self._stale(event), self.runs.get(event.number)
+        stale, run = self.stale(event), self.runs.get(event.number)
         if stale is not None or run is None:
             self._decide(stale or ev.LEAVE)
         elif event.iteration <= run.iteration:
@@ -174,7 +174,7 @@ class ExplorationMachine:
             self._decide(run.answer)
             self._touch(run)
 
-    def _stale(self, event: ev.TrialReported | ev.ReportLeftOut) -> ev.Answer | None:
+    def stale(self, event: ev.TrialReported | ev.ReportLeftOut) -> ev.Answer | None:
         """Return the answer to a process whose reports count no more; None: they count."""
         run = self.runs.get(event.number)
         if run is None or run.lap != event.lap or run.phase in (TrialPhase.NONE, TrialPhase.FROZEN):
@@ -227,7 +227,7 @@ class ExplorationMachine:
 
     def _on_left_out(self, event: ev.ReportLeftOut) -> None:
         """A report without the metric. A trial that never has it fails; where none ever had it, so do all."""
-        stale, run = self._stale(event), self.runs.get(event.number)
+        stale, run = self.stale(event), self.runs.get(event.number)
         if stale is not None or run is None:
             self._decide(stale or ev.LEAVE)
             return

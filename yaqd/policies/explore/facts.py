@@ -265,6 +265,10 @@ class Foresight(Protocol):
         """Return the chance that each trial's metric is above the target after the last epoch."""
         ...
 
+    def prime(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
+        """Predict at once what will be asked when these trials have reported these metrics. It changes no answer."""
+        ...
+
 
 class ExplorePolicy(Protocol):
     """The up-calls of a policy; an object lives as long as one exploration.
@@ -280,8 +284,8 @@ class ExplorePolicy(Protocol):
         """Take notice of a metric that a trial reported."""
         ...
 
-    def foresee(self, trials: Trials, numbers: Ints) -> None:
-        """Predict many trials at once that are about to be judged one by one. It changes no answer."""
+    def foresee(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
+        """Predict many trials at once that are about to report these metrics. It changes no answer."""
         ...
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:

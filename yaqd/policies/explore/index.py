@@ -118,10 +118,14 @@ class Index(Default):
                 starts.append(Start(fresh.pop(0), Why.NEXT, new, best))
         return starts
 
-    def foresee(self, trials: Trials, numbers: Ints) -> None:
-        """Look at all trials that have ended an epoch, with one call of the predictor."""
-        self._raise_target(trials)
-        self._look(trials, numbers[self._is_due(trials, numbers)])
+    def foresee(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
+        """Predict those that will be looked at, with one call of the predictor."""
+        counts = trials.counts[numbers] + 1
+        due = (counts >= self._first) & (counts < trials.epochs) & np.isfinite(metrics)
+        if self.terms.kill is not None:
+            due &= np.maximum(trials.best[numbers], metrics) >= self.terms.kill
+        if due.any():
+            self.foresight.prime(trials, numbers[due], metrics[due])
 
     def judged(self, trials: Trials, number: int, count: int) -> Verdict:
         """Hold the trial to what waits."""
@@ -184,13 +188,6 @@ class Index(Default):
 
     def _learns(self, trials: Trials, number: int) -> bool:
         return self.terms.kill is None or bool(trials.best[number] >= self.terms.kill)
-
-    def _is_due(self, trials: Trials, numbers: Ints) -> Bools:
-        counts = trials.counts[numbers]
-        due = (counts >= self._first) & (counts < trials.epochs) & (self._looked[numbers] < counts)
-        if self.terms.kill is not None:
-            due &= trials.best[numbers] >= self.terms.kill
-        return np.asarray(due)
 
     def _judge(self, numbers: Ints, chances: Floats, costs_s: Floats) -> None:
         """Note how trials look that nobody looked at before."""

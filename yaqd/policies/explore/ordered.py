@@ -30,7 +30,7 @@ class Default:
     def reported(self, trials: Trials, number: int, now: float) -> None:
         """Take no notice."""
 
-    def foresee(self, trials: Trials, numbers: Ints) -> None:
+    def foresee(self, trials: Trials, numbers: Ints, metrics: Floats) -> None:
         """Predict nothing."""
 
     def iterated(self, trials: Trials, number: int, now: float) -> Verdict:
