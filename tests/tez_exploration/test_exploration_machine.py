@@ -327,7 +327,8 @@ def test_trials_that_stand_stopped_get_their_own_slots_back_before_others_choose
         process.is_stopped = True
         world.do(ev.TrialStopped(process.number, process.lap, 10))
     third = Run(5, params={"x": 5})
-    world.machine.placing.place_all([third, world.machine.run(first.number)])
+    placing = world.machine.placing
+    placing.place_all([third, world.machine.run(first.number)], placing.slots.free())
     assert {slot.name: slot.following and slot.following.number for slot in world.machine.placing.slots} == {
         first.slot: first.number,
         second.slot: third.number,

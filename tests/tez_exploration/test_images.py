@@ -154,12 +154,14 @@ def test_images_that_are_being_made_count_as_what_they_may_take() -> None:
     placing.slots.add(Slot("0.0", "h", can_dump=True))
     runs = [Run(number, params={}) for number in range(3)]
     for run in runs:
-        placing.place(run)
+        placing.place(run, placing.slots.free())
         placing.advance()
         run.memory_mb = 240
         if run is not runs[-1]:
             placing.leave(run, ev.Answer(ev.Order.FREEZE), 60.0)
-            placing.frozen(run, ev.TrialStopped(run.number, 1, 100))
+            stopped = ev.TrialStopped(run.number, 1, 100)
+            placing.hear(stopped, 0.0)
+            placing.frozen(run, stopped)
     decided.clear()
     assert placing.suspension(runs[-1], np.array([0.1, 0.2, 0.3])).order is ev.Order.FREEZE
     assert decided == [ev.DumpTrial("0.0", 0, 1), ev.KillTrial("0.0", 1, 1)]

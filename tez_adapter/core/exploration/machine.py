@@ -64,7 +64,8 @@ class ExplorationMachine:
 
     def handle(self, event: ev.Event, now: float) -> ev.Outcome:
         """Return what follows from an event. `now`: seconds since the exploration began."""
-        self._out, self._now, self.placing.now = ev.Outcome(), now, now
+        self._out, self._now = ev.Outcome(), now
+        self.placing.hear(event, now)
         self._has_news = type(event) in _NEWS
         if self.over is None:
             self._handlers[type(event)](event)
@@ -115,16 +116,16 @@ class ExplorationMachine:
     def _fill(self) -> None:
         """Give free slots to trials that were interrupted, then to those that the policy chooses."""
         self._has_news = False
-        while self.interrupted and self.placing.slots.free():
-            self.placing.place(self.interrupted.pop(0))
-        free = len(self.placing.slots.free())
+        free = self.placing.slots.free()
+        while self.interrupted and free:
+            self.placing.place(self.interrupted.pop(0), free)
         if not free:
             return
-        starts = self.policy.allocate(self.trials, free, self._now)[:free]
+        starts = self.policy.allocate(self.trials, len(free), self._now)[: len(free)]
         self._is_dry = not starts
         rows = [[start.number, int(start.why), start.value, start.bound] for start in starts]
-        self._record({"do": "allocate", "free": free, "now": self._now, "starts": rows})
-        self.placing.place_all([self.started(start) for start in starts])
+        self._record({"do": "allocate", "free": len(free), "now": self._now, "starts": rows})
+        self.placing.place_all([self.started(start) for start in starts], free)
 
     def started(self, start: Start) -> Run:
         """Note that the policy starts a trial; return what is known of it."""
@@ -190,8 +191,7 @@ class ExplorationMachine:
         return self.policy.iterated(self.trials, run.number, self._now), False
 
     def _answer(self, run: Run, verdict: Verdict, *, reached: bool) -> ev.Answer:
-        state = self.trials.settle(run.number, verdict)
-        run.verdict = verdict
+        run.verdict, state = verdict, self.trials.settle(run.number, verdict)
         self._decide(ev.TellGenerator(run.number, self.trials.score(run.number), state == TrialState.ENDED))
         if reached:
             self._win(run)
@@ -202,7 +202,7 @@ class ExplorationMachine:
             return self.placing.leave(run, parting, self.rules.suspend_wait_s)
         if state == TrialState.RUNNING:
             return ev.Answer(ev.Order.CONTINUE, self._is_checkpoint_due(run))
-        run.phase = TrialPhase.LEAVING
+        self.placing.leaves(run)
         if not self.ending:
             self._fill()
         if state == TrialState.PARKED and self.placing.takes_back(run):

@@ -37,18 +37,29 @@ class Placing:
 
     # ---- in
 
-    def place(self, run: Run) -> None:
-        """Choose a free slot for a trial; there must be one."""
-        self.slots.best_for(run, self.slots.free()).following = run
+    def hear(self, event: ev.Event, now: float) -> None:
+        """Take notice of what happens and when; a report alone leaves all slots as they are."""
+        self.now = now
+        if not isinstance(event, ev.TrialReported):
+            self.slots.changed()
+
+    def leaves(self, run: Run) -> None:
+        """Note that a trial is told to leave: another may be chosen for its slot."""
+        run.phase = TrialPhase.LEAVING
+        self.slots.changed()
+
+    def place(self, run: Run, free: list[Slot]) -> None:
+        """Choose one of all free slots for a trial, and take it from them; there must be one."""
+        self.slots.take(run, free)
         if run.params is None and not run.is_proposed:
             run.is_proposed = True
             self._decide(ev.Propose(run.number))
 
-    def place_all(self, runs: Sequence[Run]) -> None:
+    def place_all(self, runs: Sequence[Run], free: list[Slot]) -> None:
         """Choose slots for trials, as many as are free at most: those first that stand stopped where a slot is free."""
-        free = {slot.name for slot in self.slots.free()}
-        for run in sorted(runs, key=lambda run: run.home not in free):
-            self.place(run)
+        names = {slot.name for slot in free}
+        for run in sorted(runs, key=lambda run: run.home not in names):
+            self.place(run, free)
 
     def withdraw(self, run: Run) -> None:
         """Take back where a trial was to begin."""

@@ -113,6 +113,8 @@ class Slots:
 
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
+        #: none was free when that was asked last, and trials have only gone on since
+        self._is_full = False
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
@@ -129,11 +131,17 @@ class Slots:
     def get(self, name: str) -> Slot | None:
         return self._slots.get(name)
 
+    def changed(self) -> None:
+        """Note that one may have come free."""
+        self._is_full = False
+
     def free(self) -> list[Slot]:
         """Return those that a trial may be chosen for, idle ones first.
 
         Each report asks for them, so it is a loop without calls.
         """
+        if self._is_full:
+            return []
         idle, left, leaving = [], [], TrialPhase.LEAVING
         for slot in self._slots.values():
             if slot.following is None and not slot.is_closing:
@@ -141,17 +149,20 @@ class Slots:
                     idle.append(slot)
                 elif slot.running.phase is leaving:
                     left.append(slot)
+        self._is_full = not (idle or left)
         return idle + left
 
     def awaited(self) -> list[Slot]:
         """Return those that were left, and in which a trial is to begin."""
         return [slot for slot in self._slots.values() if slot.following is not None and slot.running is None]
 
-    def best_for(self, run: Run, free: list[Slot]) -> Slot:
-        """Return its own slot where that is free, else one on the same host, else the first."""
+    def take(self, run: Run, free: list[Slot]) -> None:
+        """Choose one of the free slots for a trial: its own, else one on the same host, else the first."""
         home = self.get(run.home) if run.home else None
-        if home is None:
-            return free[0]
-        if home in free:
-            return home
-        return next((slot for slot in free if slot.host == home.host), free[0])
+        at = 0
+        if home is not None:
+            own = (at for at, slot in enumerate(free) if slot is home)
+            near = (at for at, slot in enumerate(free) if slot.host == home.host)
+            at = next(own, next(near, 0))
+        free.pop(at).following = run
+        self._is_full = not free

@@ -59,6 +59,13 @@ def reservation(chances: Floats, costs_s: Floats, looks: float, look_s: float) -
     return float(rates.max(initial=0.0))
 
 
+def _highest(values: Floats, many: int) -> Ints:
+    """Return where the highest values are, the earlier of equal ones first."""
+    if many == 1 and values.size:
+        return np.array([values.argmax()])
+    return np.argsort(-values, kind="stable")[:many]
+
+
 def _hopeless(best: Floats | float) -> Floats:
     """Return what trials without any chance are worth: the one with the best metric goes first."""
     return np.asarray(HOPELESS * (0.5 + np.arctan(best) / np.pi))
@@ -108,7 +115,7 @@ class Index(Default):
         if len(fresh) < free:
             self._look_at_parked(trials)
         parked = np.flatnonzero(trials.states == TrialState.PARKED)
-        order = parked[np.argsort(-self._index[parked], kind="stable")][:free].tolist()
+        order = parked[_highest(self._index[parked], free)].tolist()
         starts: list[Start] = []
         while len(starts) < free and (fresh or order):
             best = float(self._index[order[0]]) if order else -inf
