@@ -20,7 +20,7 @@ from tez_adapter.exploration.joins.command import command_line
 from tez_adapter.exploration.log import ExplorationLog, OtherVersion
 from tez_adapter.exploration.settings import ExplorationSettings
 from tez_adapter.exploration.store import LOG_FOLDER, TRIALS_FOLDER, TrialCheckpoints
-from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms, refuse_contradictions
+from tez_adapter.exploration.terms import make_policy, metric_of, policy_terms, refuse_contradictions, takes_unit
 from tez_adapter.jobspec import Exploration, JobSpec
 from tez_adapter.training.settings import training_folder
 from yaqd.config import Configuration
@@ -75,6 +75,7 @@ def rules_of(terms: Exploration, settings: ExplorationSettings) -> Rules:
         frozen_mb=settings.stopped_mb,
         images_mb=settings.images_mb,
         freezes_first=settings.freezes_first,
+        takes_unit=takes_unit(terms),
     )
 
 

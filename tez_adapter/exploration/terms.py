@@ -55,12 +55,18 @@ def refuse_contradictions(terms: Exploration) -> None:
     _check_scale(terms)
 
 
-def _check_scale(terms: Exploration) -> None:
-    """Raises ValueError for a metric that its policy knows no scale of: one that predicts does not, nor does bandit."""
+def takes_unit(terms: Exploration) -> bool:
+    """Return whether the policy takes metrics to lie in 0 to 1, as nobody said otherwise."""
     policy = parsed(terms.policy)[0]
     is_known = (terms.lower is not None and terms.upper is not None) or (policy in PREDICTING and bool(terms.level))
-    if is_known or policy not in (*PREDICTING, "bandit"):
+    return not is_known and policy in (*PREDICTING, "bandit")
+
+
+def _check_scale(terms: Exploration) -> None:
+    """Raises ValueError for a metric that its policy knows no scale of: one that predicts does not, nor does bandit."""
+    if not takes_unit(terms):
         return
+    policy = parsed(terms.policy)[0]
     solved = Solved.parse(terms.solved).bound if terms.solved else None
     known = {"--target": terms.target, "--kill": terms.kill, "--solved": solved}
     odd = [f"{name} {number:g}" for name, number in known.items() if number is not None and not 0 <= number <= 1]

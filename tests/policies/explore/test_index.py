@@ -110,6 +110,17 @@ def test_where_no_target_is_said_all_are_looked_at_again_when_the_best_rises() -
     assert max(many for many, _ in asked) >= 2
 
 
+def test_a_trial_stays_where_its_suspension_takes_longer_than_what_is_left_of_it() -> None:
+    found = []
+    for took_s in (0.0, 0.1, 20.0):
+        policy, trials = Index(terms(), GivenForesight({0: 0.3, 1: 0.9}), first=3), Trials(2, 10)
+        trials.suspended(took_s)
+        run_epochs(policy, trials, 1, [0.5] * 3)
+        trials.states[1] = TrialState.PARKED
+        found.append(actions(run_epochs(policy, trials, 0, [0.5] * 3))[-1])
+    assert found == [PARK, PARK, ON]
+
+
 def test_trials_without_a_chance_do_not_take_turns() -> None:
     policy, trials = Index(terms(), GivenForesight({}), first=3), Trials(3, 10)
     for number, metric in ((0, 0.1), (1, 0.3), (2, 0.2)):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from math import inf, isfinite
 
 from tez_adapter.core.exploration import events as ev
-from tez_adapter.core.exploration.records import absent_text, limit_text, odd_text
+from tez_adapter.core.exploration.records import absent_text, limit_text, odd_text, scale_text
 from tez_adapter.core.exploration.rules import Rules
 from tez_adapter.core.exploration.runs import Run
 
@@ -35,6 +35,8 @@ class Findings:
         if not self._rules.metric.is_within(event.value) or not isfinite(event.value):
             about = f"odd {isfinite(event.value)} {isfinite(risen)}"
             lines += self._once(about, odd_text(event, risen, self._rules.metric_name))
+        elif self._rules.takes_unit and not 0.0 <= risen <= 1.0:
+            lines += self._once("scale", scale_text(event, self._rules.metric_name))
         for limit in self._rules.limits:
             if limit.name not in event.metrics:
                 lines += self._once(limit.name, limit_text(limit.name, list(event.metrics)))

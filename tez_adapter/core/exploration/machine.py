@@ -29,7 +29,7 @@ class ExplorationMachine:
         self.runs: dict[int, Run] = {}
         self._out = ev.Outcome()
         self._now = 0.0
-        self.placing = Placing(rules, self._decide, self._record)
+        self.placing = Placing(rules, self._decide, self._record, trials.suspended)
         #: trials that run for the policy and have lost their process, in the order in which they go on
         self.interrupted: list[Run] = []
         #: the trial that reached the target

@@ -6,7 +6,7 @@ begins anew from its checkpoint. Where the memory of one without a checkpoint is
 """
 
 from collections.abc import Callable, Sequence
-from math import inf
+from math import inf, isnan, nan
 from typing import Any
 
 from tez_adapter.core.exploration import events as ev
@@ -17,9 +17,14 @@ from yaqd.policies.curves.samples import Floats
 
 class Placing:
     def __init__(
-        self, rules: Rules, decide: Callable[[ev.Decision], None], record: Callable[[dict[str, Any]], None]
+        self,
+        rules: Rules,
+        decide: Callable[[ev.Decision], None],
+        record: Callable[[dict[str, Any]], None],
+        suspended: Callable[[float], None] = lambda took_s: None,
     ) -> None:
-        self._rules, self._decide, self._record = rules, decide, record
+        """`suspended` hears how long each suspension took, s."""
+        self._rules, self._decide, self._record, self._suspended = rules, decide, record, suspended
         self.slots = Slots()
         #: trials with a process
         self._live: dict[int, Run] = {}
@@ -45,7 +50,7 @@ class Placing:
 
     def leaves(self, run: Run) -> None:
         """Note that a trial is told to leave: another may be chosen for its slot."""
-        run.phase = TrialPhase.LEAVING
+        run.phase, run.suspended_at = TrialPhase.LEAVING, self.now
         self.slots.changed()
 
     def place(self, run: Run, free: list[Slot]) -> None:
@@ -73,7 +78,7 @@ class Placing:
         if slot is None or slot.following is not run:
             return False
         slot.following = None
-        run.phase = TrialPhase.RUNNING
+        run.phase, run.suspended_at = TrialPhase.RUNNING, nan
         return True
 
     def clear(self) -> None:
@@ -239,6 +244,10 @@ class Placing:
         slot = self.slots.get(run.slot)
         if slot is not None and slot.running is run:
             slot.running = None
+            is_suspended = run.answer is not None and run.answer.order in (ev.Order.SUSPEND, ev.Order.FREEZE)
+            if is_suspended and not isnan(run.suspended_at):
+                self._suspended(self.now - run.suspended_at)
+        run.suspended_at = nan
 
     def close(self, name: str) -> Run | None:
         """Note that a slot is wanted back; return the trial that was to begin there.

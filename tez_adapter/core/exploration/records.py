@@ -20,6 +20,14 @@ def odd_text(event: ev.TrialReported, risen: float, metric: str) -> str:
     return f"{what}: such epochs count as {counts}"
 
 
+def scale_text(event: ev.TrialReported, metric: str) -> str:
+    """Say that a metric is not in the interval in which the policy takes it to lie."""
+    return (
+        f"trial {event.number} reports {event.value:g} as {metric}: the policy takes it to lie between 0 and 1, so it "
+        "judges wrongly: say with --lower and --upper between which numbers it lies"
+    )
+
+
 def limit_text(name: str, names: Sequence[str]) -> str:
     """Say that a limit looks at what a report does not have. `names`: what it has."""
     return f"a report has no {name}, so it breaks the --limit: it has {_listed(names)}"

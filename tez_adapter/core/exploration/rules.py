@@ -34,6 +34,8 @@ class Rules:
     images_mb: int = 0
     #: stop process groups in place also where there is a way to make a checkpoint
     freezes_first: bool = False
+    #: the policy takes metrics to lie in 0 to 1
+    takes_unit: bool = False
     #: trials in a row that fail before anything was reported; then the exploration has failed
     hopeless: int = 5
 

@@ -58,6 +58,8 @@ class Run:
     verdict: Verdict | None = None
     #: a process that was told to leave is killed then, s
     deadline: float = inf
+    #: when it was told to make room for another in its slot, s; NaN: it was not, or has
+    suspended_at: float = nan
     #: the iterations that its epochs had, and the metric after each in the user's orientation
     iterations: list[int] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)

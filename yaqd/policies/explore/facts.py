@@ -161,6 +161,9 @@ class Trials:
         #: epochs that have ended and what they took, s
         self._ended = 0
         self._whole_s = 0.0
+        #: how long a slot stood still for a suspension, s, in the mean of `_suspensions`
+        self.suspend_s = 0.0
+        self._suspensions = 0
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -195,6 +198,11 @@ class Trials:
     def mean_epoch_s(self) -> float:
         """The mean duration of an epoch over all that have ended, s; 1 before one has."""
         return self._whole_s / self._ended if self._ended else 1.0
+
+    def suspended(self, took_s: float) -> None:
+        """Note how long a trial's suspension took, s."""
+        self._suspensions += 1
+        self.suspend_s += (took_s - self.suspend_s) / self._suspensions
 
     def start(self, number: int) -> None:
         """Note that a trial runs. Raises ValueError where it runs or has ended."""

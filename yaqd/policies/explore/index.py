@@ -5,6 +5,7 @@
   brought for each second: the reservation price of Weitzman's boxes (Econometrica 1979), learnt on the way.
 - Nobody ends before its last epoch. A trial that is worth a tenth less than what waits is parked. It comes back when
   nothing better waits.
+- The longer suspensions take beside the epochs that a trial has left, the more another must be worth to take its slot.
 - Trials without any chance do not take slots from each other; the one with the best metric goes first.
 - A trial is looked at first after a twentieth of its epochs, at least three, then after each. One below the kill
   threshold waits behind all others.
@@ -149,12 +150,17 @@ class Index(Default):
             self._look_at_parked(trials)
         own, other = float(self._index[number]), self._best_other(trials, fresh)
         kill = self.terms.kill
-        if own >= other * (1.0 - self._stay) or other <= HOPELESS:
+        if own >= other * (1.0 - self._stays(trials, number)) or other <= HOPELESS:
             why = Why.WORTH_MOST if max(own, other) > HOPELESS else Why.ROOM
             return Verdict(Action.CONTINUE, why, own, other, float(self._chance[number]))
         if kill is not None and trials.best[number] < kill:
             return Verdict(Action.PARK, Why.NOT_LEARNING, float(trials.best[number]), kill)
         return Verdict(Action.PARK, Why.WORTH_LESS, own, other, float(self._chance[number]))
+
+    def _stays(self, trials: Trials, number: int) -> float:
+        """Return the part by which another must be worth more; long suspensions beside what is left add to it."""
+        left_s = (trials.epochs - int(trials.counts[number])) * trials.epoch_s(number)
+        return min(1.0, self._stay + trials.suspend_s / max(left_s, 1e-9))
 
     def _look_at_parked(self, trials: Trials) -> None:
         """Predict those that were put behind all others unseen."""
