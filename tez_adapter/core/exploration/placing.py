@@ -51,7 +51,7 @@ class Placing:
     def leaves(self, run: Run) -> None:
         """Note that a trial is told to leave: another may be chosen for its slot."""
         run.phase, run.suspended_at = TrialPhase.LEAVING, self.now
-        self.slots.changed()
+        self.slots.left_by(run)
 
     def place(self, run: Run, free: list[Slot]) -> None:
         """Choose one of all free slots for a trial, and take it from them; there must be one."""

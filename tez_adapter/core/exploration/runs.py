@@ -115,8 +115,10 @@ class Slots:
 
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}
-        #: none was free when that was asked last, and trials have only gone on since
-        self._is_full = False
+        #: those that are free, while only reports have come since they were looked for; None: to be looked for
+        self._free: list[Slot] | None = None
+        #: those in which a trial was to begin
+        self._awaited: dict[str, Slot] = {}
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
@@ -128,35 +130,40 @@ class Slots:
         self._slots.setdefault(slot.name, slot)
 
     def remove(self, name: str) -> Slot | None:
+        self._awaited.pop(name, None)
         return self._slots.pop(name, None)
 
     def get(self, name: str) -> Slot | None:
         return self._slots.get(name)
 
     def changed(self) -> None:
-        """Note that one may have come free."""
-        self._is_full = False
+        """Note that some may have come free, or have gone."""
+        self._free = None
+
+    def left_by(self, run: Run) -> None:
+        """Note that a trial is told to leave its slot."""
+        slot = self._slots.get(run.slot)
+        if self._free is not None and slot is not None and slot.following is None and not slot.is_closing:
+            self._free.append(slot)
 
     def free(self) -> list[Slot]:
-        """Return those that a trial may be chosen for, idle ones first.
-
-        Each report asks for them, so it is a loop without calls.
-        """
-        if self._is_full:
-            return []
-        idle, left, leaving = [], [], TrialPhase.LEAVING
-        for slot in self._slots.values():
-            if slot.following is None and not slot.is_closing:
-                if slot.running is None:
-                    idle.append(slot)
-                elif slot.running.phase is leaving:
-                    left.append(slot)
-        self._is_full = not (idle or left)
-        return idle + left
+        """Return those that a trial may be chosen for, idle ones first."""
+        if self._free is None:
+            # a loop without calls: there may be thousands
+            idle, left, leaving = [], [], TrialPhase.LEAVING
+            for slot in self._slots.values():
+                if slot.following is None and not slot.is_closing:
+                    if slot.running is None:
+                        idle.append(slot)
+                    elif slot.running.phase is leaving:
+                        left.append(slot)
+            self._free = idle + left
+        return self._free
 
     def awaited(self) -> list[Slot]:
         """Return those that were left, and in which a trial is to begin."""
-        return [slot for slot in self._slots.values() if slot.following is not None and slot.running is None]
+        self._awaited = {name: slot for name, slot in self._awaited.items() if slot.following is not None}
+        return [slot for slot in self._awaited.values() if slot.running is None]
 
     def take(self, run: Run, free: list[Slot]) -> None:
         """Choose one of the free slots for a trial: its own, else one on the same host, else the first."""
@@ -166,5 +173,6 @@ class Slots:
             own = (at for at, slot in enumerate(free) if slot is home)
             near = (at for at, slot in enumerate(free) if slot.host == home.host)
             at = next(own, next(near, 0))
-        free.pop(at).following = run
-        self._is_full = not free
+        slot = free.pop(at)
+        slot.following = run
+        self._awaited[slot.name] = slot

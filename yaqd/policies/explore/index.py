@@ -105,6 +105,8 @@ class Index(Default):
         self._first_chance: Floats = np.zeros(0)
         self._first_cost_s: Floats = np.zeros(0)
         self._many = 0
+        #: those whose first look showed a chance, the best rate first, so that sorting them again is quick
+        self._by_rate: Ints = np.zeros(0, dtype=np.int64)
         #: what a fresh one is worth, until another was looked at
         self._fresh: float | None = None
 
@@ -176,7 +178,7 @@ class Index(Default):
     def _fresh_worth(self, trials: Trials) -> float:
         """Return what a fresh trial is worth: targets reached per second of slot time."""
         if self._fresh is None:
-            able = np.flatnonzero(self._first_chance > 0.0)
+            able = self._by_rate
             epoch_s = trials.mean_epoch_s
             hits = self._prior_hits
             chances = np.append(self._first_chance[able], hits)
@@ -196,6 +198,8 @@ class Index(Default):
             self._target = target
             known = np.flatnonzero(self._judged & (trials.states != TrialState.ENDED))
             self._judged[known] = False
+            self._first_chance[known] = 0.0
+            self._by_rate = self._by_rate[self._first_chance[self._by_rate] > 0.0]
             self._many -= len(known)
             self._look(trials, known)
 
@@ -211,6 +215,10 @@ class Index(Default):
             self._first_chance[first], self._first_cost_s[first] = chances[new], costs_s[new]
             self._many += len(first)
             self._fresh = None
+            for number in first[self._first_chance[first] > 0.0].tolist():
+                rates = -self._first_chance[self._by_rate] / np.maximum(self._first_cost_s[self._by_rate], 1e-9)
+                rate = -self._first_chance[number] / max(self._first_cost_s[number], 1e-9)
+                self._by_rate = np.insert(self._by_rate, rates.searchsorted(rate, "right"), number)
 
     def _note_dull(self, trials: Trials, number: int) -> None:
         """Put a trial that has learnt nothing behind all others, without a prediction."""

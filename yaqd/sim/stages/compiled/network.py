@@ -49,16 +49,20 @@ class Mind(NamedTuple):
     #: embedding of the cluster, and what heads add for it
     cluster: Floats
     scratch: Any
+    #: no hidden layer has a say in scores and limits, so none is worked out
+    is_linear: bool
 
 
-def mind_of(weights: Floats, plan: Plan) -> Mind:
-    """Return a network for a run."""
+def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
+    """Return a network for a run. `skips`: hidden layers whose outputs all count for nothing are not worked out."""
+    outputs = (weights[at : at + HEAD] for at in (SCORE_OUT, LIMIT_OUT))
     return Mind(
         np.ascontiguousarray(weights, dtype=np.float64),
         np.zeros((len(plan.stages), STAGE_ROW)),
         np.zeros((len(plan.jobs), JOB_ROW)),
         np.zeros(EMB + 2 * HEAD),
         np.zeros((8, 32)),
+        skips and not any(map(np.any, outputs)),
     )
 
 
@@ -140,24 +144,29 @@ def embed_job(plan: Plan, live: Live, mind: Mind, job: int) -> None:
 
 
 @jit
-def embed_cluster(plan: Plan, live: Live, mind: Mind) -> tuple[int, float]:
-    """Sum up all jobs in scratch 0 and set what heads add for the cluster.
+def wanting_and_mean(live: Live) -> tuple[int, float]:
+    """Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s."""
+    many, work_s, wanting = live.counts[ACTIVE], 0.0, 0
+    for at in range(many):
+        own = live.jobs[live.active[at]]
+        work_s += own.work_s
+        wanting += 1 if own.unclaimed else 0
+    return wanting, work_s / max(many, 1)
 
-    Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s.
-    """
+
+@jit
+def embed_cluster(plan: Plan, live: Live, mind: Mind) -> tuple[int, float]:
+    """Sum up all jobs in scratch 0 and set what heads add for the cluster; return `wanting_and_mean`."""
     w, scratch = mind.weights, mind.scratch
     x = scratch[0]
     x[: EMB + CLUSTER] = 0.0
-    many, work_s, wanting, spare = live.counts[ACTIVE], 0.0, 0, 0
+    many, spare = live.counts[ACTIVE], 0
+    wanting, mean_s = wanting_and_mean(live)
     for at in range(many):
         job = live.active[at]
-        own = live.jobs[job]
-        work_s += own.work_s
-        wanting += 1 if own.unclaimed else 0
-        spare += own.idle + own.held
+        spare += live.jobs[job].idle + live.jobs[job].held
         for o in range(EMB):
             x[o] += mind.jobs[job, EMB + o] / 8.0
-    mean_s = work_s / max(many, 1)
     x[EMB] = log(1.0 + many) / 3.0
     x[EMB + 1] = log(1.0 + wanting) / 3.0
     x[EMB + 2] = log(1.0 + mean_s) / 8.0
@@ -205,13 +214,15 @@ def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, 
     x[8] = log(1.0 + own.unclaimed)
     x[9] = log(1.0 + own.open_claims)
     x[10] = log(1.0 + plan.jobs[job].whole_s)
+    total = 0.0
+    for i in range(LIMIT_WIDE):
+        total += w[LIMIT_LINEAR + i] * x[i]
+    if mind.is_linear:
+        return total
     for o in range(HEAD):
         hidden[o] = mind.cluster[EMB + HEAD + o] + mind.jobs[job, 2 * EMB + HEAD + o]
     add_product(w, LIMIT_WIDE_AT, LIMIT_WIDE, HEAD, x, hidden)
     leak(hidden, HEAD)
-    total = 0.0
-    for i in range(LIMIT_WIDE):
-        total += w[LIMIT_LINEAR + i] * x[i]
     for o in range(HEAD):
         total += w[LIMIT_OUT + o] * hidden[o]
     return total
@@ -243,14 +254,16 @@ def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int,
     x[15] = log((1.0 + own.work_s) / (1.0 + has))
     x[16] = is_own if has > own.limit else 0.0
     x[17] = is_own * max(log(max(has, 1) / own.limit), 0.0)
+    total = 0.0
+    for i in range(WIDE):
+        total += w[SCORE_LINEAR + i] * x[i]
+    if mind.is_linear:
+        return total
     row = mind.stages[stage]
     for o in range(HEAD):
         hidden[o] = mind.cluster[EMB + o] + mind.jobs[job, 2 * EMB + o] + row[RAW + 2 * EMB + o]
     add_product(w, SCORE_WIDE, WIDE, HEAD, x, hidden)
     leak(hidden, HEAD)
-    total = 0.0
-    for i in range(WIDE):
-        total += w[SCORE_LINEAR + i] * x[i]
     for o in range(HEAD):
         total += w[SCORE_OUT + o] * hidden[o]
     return total

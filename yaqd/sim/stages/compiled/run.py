@@ -5,7 +5,15 @@ from math import inf
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.heuristics import Knobs, choose, rank_jobs, refresh, refresh_all
 from yaqd.sim.stages.compiled.jit import jit
-from yaqd.sim.stages.compiled.network import Mind, choose_learned, embed_cluster, embed_job, mind_of, set_limits
+from yaqd.sim.stages.compiled.network import (
+    Mind,
+    choose_learned,
+    embed_cluster,
+    embed_job,
+    mind_of,
+    set_limits,
+    wanting_and_mean,
+)
 from yaqd.sim.stages.compiled.state import (
     ACTIVE,
     DECISIONS,
@@ -114,8 +122,9 @@ def look(plan: Plan, live: Live, mind: Mind) -> None:
         job = live.active[at]
         if live.jobs[job].is_dirty:
             refresh(plan, live, job)
-            embed_job(plan, live, mind, job)
-    wanting, mean_s = embed_cluster(plan, live, mind)
+            if not mind.is_linear:
+                embed_job(plan, live, mind, job)
+    wanting, mean_s = wanting_and_mean(live) if mind.is_linear else embed_cluster(plan, live, mind)
     set_limits(plan, live, mind, wanting, mean_s)
 
 
@@ -176,5 +185,5 @@ def learned_run(load: GraphLoad, weights: Floats, rules: Rules = DECIMA, trace: 
     """Run a load under the network with these weights, as one flat array."""
     plan = plan_of(load, rules)
     live = live_of(plan, load, trace)
-    run_learned(plan, live, mind_of(weights, plan))
+    run_learned(plan, live, mind_of(weights, plan, skips=True))
     return finished(plan, live)

@@ -41,7 +41,7 @@ def losses(members: Sequence[Floats], settings: list[Setting], makespan: bool = 
         plan = plan_of(setting.load, setting.rules)
         for number, weights in enumerate(members):
             live = live_of(plan, setting.load)
-            run_learned(plan, live, mind_of(weights, plan))
+            run_learned(plan, live, mind_of(weights, plan, skips=True))
             found = finished(plan, live)
             total[number] += (
                 np.log(found.makespan_s / setting.makespan_s) if makespan else np.log(found.mean_s / setting.mean_s)
