@@ -5,6 +5,7 @@ from yaqd.cli.lazy import Lazy, LazyGroup
 _COMMANDS = {
     "train": Lazy("yaqd.cli.clotho.train", "train", "Train the policy in the compiled simulator."),
     "eval": Lazy("yaqd.cli.clotho.evaluate", "evaluate", "Hold weights against heuristics on the same arrivals."),
+    "draw": Lazy("yaqd.cli.clotho.draw", "draw", "Draw who has how many executors, over time."),
     "inspect": Lazy("yaqd.cli.clotho.inspect", "inspect", "Verify weights; say how they were made."),
 }
 
@@ -13,6 +14,7 @@ _HELP = """Which stage of which job gets the next container, learnt by simulatio
 \b
   yaq clotho train --output stages.npz --minutes 60
   yaq clotho eval stages.npz
+  yaq clotho draw stages.npz --out jobs.png
   yaq clotho inspect stages.npz
 """
 

@@ -4,7 +4,7 @@ An executor (container) stays until its stage has no task to start. Then a polic
 its job, at once or once that opens; or to another job, after a move. Tasks draw their durations when they start.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
@@ -73,13 +73,20 @@ class _Log:
     many: int = 0
 
 
-def run_load(load: GraphLoad, policy: StagePolicy, rules: Rules = DECIMA, trace: int = 0) -> Finished:
+#: hears of each task as it starts: its job, when it begins and when it ends, s
+Watch = Callable[[int, float, float], None]
+
+
+def run_load(
+    load: GraphLoad, policy: StagePolicy, rules: Rules = DECIMA, trace: int = 0, watch: Watch = lambda *task: None
+) -> Finished:
     """Run a load under a policy. Raises ValueError where the policy leaves jobs without containers for ever."""
-    return _World(load, policy, rules, trace).to_the_end()
+    return _World(load, policy, rules, trace, watch).to_the_end()
 
 
 class _World:
-    def __init__(self, load: GraphLoad, policy: StagePolicy, rules: Rules, trace: int) -> None:
+    def __init__(self, load: GraphLoad, policy: StagePolicy, rules: Rules, trace: int, watch: Watch) -> None:
+        self._watch = watch
         self._load, self._policy, self._rules, self._trace = load, policy, rules, trace
         self._jobs = list(_jobs(load))
         self._owner = [job for job in self._jobs for _ in job.stages]
@@ -135,6 +142,7 @@ class _World:
         if graphs.is_cold[place]:
             took_s += self._rules.warm_s
         self._push(self._now + took_s, stage, False)
+        self._watch(job.number, self._now, self._now + took_s)
         stage.started += 1
         self._tasks += 1
         job.facts = None
