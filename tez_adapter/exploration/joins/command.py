@@ -81,7 +81,8 @@ def run_command(words: Sequence[str], begun: Begun) -> None:
             line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
         )
     except OSError as error:
-        raise TrialError(f"{line[0]} does not start: {error.strerror or error}") from None
+        hint = " (on a cluster a file of yours needs --files)" if isinstance(error, FileNotFoundError) else ""
+        raise TrialError(f"{line[0]} does not start: {error.strerror or error}{hint}") from None
     assert child.stdout is not None
     heard = _Heard(pattern, begun)
     try:
