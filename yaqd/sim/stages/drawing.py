@@ -20,7 +20,7 @@ _DPI: Final = 110
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class JobsPanel:
     """What one policy made of a load."""
 
     name: str
@@ -31,7 +31,7 @@ class Drawn:
     running: Floats = field(repr=False)
 
 
-def watched(name: str, load: GraphLoad, policy: StagePolicy, rules: Rules) -> Drawn:
+def watched(name: str, load: GraphLoad, policy: StagePolicy, rules: Rules) -> JobsPanel:
     """Run a load under a policy and note what runs. Raises ValueError where its jobs never end."""
     tasks: list[tuple[int, float, float]] = []
     found = run_load(load, policy, rules, watch=lambda *task: tasks.append(task))
@@ -40,10 +40,10 @@ def watched(name: str, load: GraphLoad, policy: StagePolicy, rules: Rules) -> Dr
     changes = np.zeros((len(load), len(times)))
     np.add.at(changes, (job, np.searchsorted(times, begin_s)), 1.0)
     np.add.at(changes, (job, np.searchsorted(times, end_s)), -1.0)
-    return Drawn(name, float(found.took_s.mean()), found.makespan_s, times, changes.cumsum(axis=1))
+    return JobsPanel(name, float(found.took_s.mean()), found.makespan_s, times, changes.cumsum(axis=1))
 
 
-def draw(panels: Sequence[Drawn], slots: int, path: Path) -> None:
+def draw(panels: Sequence[JobsPanel], slots: int, path: Path) -> None:
     """Write a picture. Raises NoPlots, OSError, and ValueError for a kind of picture that is not known."""
     try:
         import matplotlib
