@@ -1,6 +1,6 @@
 """Graphs of stages in simulated time: the compiled simulator and the plain one are one."""
 
-from math import inf
+from math import inf, prod
 
 import numpy as np
 import pytest
@@ -15,8 +15,11 @@ from yaqd.sim.workloads.graphs import draw_graphs, draw_load
 
 pytest.importorskip("numba")
 
+from yaqd.policies.clotho.shapes import AT, SHAPES
 from yaqd.sim.stages.compiled import heuristics as compiled
-from yaqd.sim.stages.compiled.run import heuristic_run, learned_run
+from yaqd.sim.stages.compiled.network import OF_EMBEDDINGS, mind_of
+from yaqd.sim.stages.compiled.run import finished, heuristic_run, learned_run, run_learned
+from yaqd.sim.stages.compiled.state import live_of, plan_of
 from yaqd.sim.stages.training.begin import beginning
 
 _GRAPHS = draw_graphs(1, 12)
@@ -80,3 +83,21 @@ def test_containers_that_all_wait_for_what_nobody_runs_are_decided_on_again(
     fast = learned_run(load, unpack(data).flat(), rules, _TRACE)
     assert np.isfinite(fast.took_s).all()
     _same(run_load(load, Learned(data), rules, _TRACE), fast)
+
+
+@pytest.mark.parametrize("without", [(), OF_EMBEDDINGS, ("score_out", "limit_out")], ids=["all", "wide", "linear"])
+def test_layers_that_count_for_nothing_are_left_out_and_change_nothing(without: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(7)
+    weights = beginning(7) + 0.2 * rng.normal(size=len(beginning(7)))
+    for name, shape in SHAPES:
+        if name in without:
+            weights[AT[name] : AT[name] + prod(shape)] = 0.0
+    found = []
+    for skips in (True, False):
+        load = draw_load(_GRAPHS, 7, 8, 5.0, 0.4)
+        plan = plan_of(load)
+        live, mind = live_of(plan, load, _TRACE), mind_of(weights, plan, skips=skips)
+        assert (mind.is_linear, mind.has_graph) == (skips and len(without) == 2, not (skips and without))
+        run_learned(plan, live, mind)
+        found.append(finished(plan, live))
+    _same(*found)

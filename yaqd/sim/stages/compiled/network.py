@@ -1,11 +1,11 @@
 """The network of `yaqd.policies.clotho.network`, compiled: the same scores to 1e-5."""
 
-from math import ceil, exp, inf, log
+from math import ceil, exp, inf, log, prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, WIDE
+from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, SHAPES, WIDE
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.jit import jit
 from yaqd.sim.stages.compiled.layers import add_product, leak, two_layers
@@ -40,6 +40,11 @@ STAGE_ROW: Final = RAW + 2 * EMB + HEAD
 _EXPONENT_MAX: Final = 12.0
 
 
+_SHAPE: Final = dict(SHAPES)
+#: by these the heads see embeddings
+OF_EMBEDDINGS: Final = ("score_stage", "score_job", "score_cluster", "limit_job", "limit_cluster")
+
+
 class Mind(NamedTuple):
     """Weights, and what the network keeps between decisions."""
 
@@ -51,19 +56,29 @@ class Mind(NamedTuple):
     scratch: Any
     #: no hidden layer has a say in scores and limits, so none is worked out
     is_linear: bool
+    #: embeddings have a say
+    has_graph: bool
 
 
 def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
-    """Return a network for a run. `skips`: hidden layers whose outputs all count for nothing are not worked out."""
-    outputs = (weights[at : at + HEAD] for at in (SCORE_OUT, LIMIT_OUT))
+    """Return a network for a run. `skips`: layers whose outputs all count for nothing are not worked out."""
+    is_linear = skips and not (weights[_slice("score_out")].any() or weights[_slice("limit_out")].any())
+    has_graph = not is_linear and not (skips and not any(weights[_slice(name)].any() for name in OF_EMBEDDINGS))
+    cluster = np.zeros(EMB + 2 * HEAD)
+    cluster[EMB:] = np.concatenate((weights[_slice("score_bias")], weights[_slice("limit_bias")]))
     return Mind(
         np.ascontiguousarray(weights, dtype=np.float64),
         np.zeros((len(plan.stages), STAGE_ROW)),
         np.zeros((len(plan.jobs), JOB_ROW)),
-        np.zeros(EMB + 2 * HEAD),
+        cluster,
         np.zeros((8, 32)),
-        skips and not any(map(np.any, outputs)),
+        is_linear,
+        has_graph,
     )
+
+
+def _slice(name: str) -> slice:
+    return slice(AT[name], AT[name] + prod(_SHAPE[name]))
 
 
 @jit

@@ -122,9 +122,9 @@ def look(plan: Plan, live: Live, mind: Mind) -> None:
         job = live.active[at]
         if live.jobs[job].is_dirty:
             refresh(plan, live, job)
-            if not mind.is_linear:
+            if mind.has_graph:
                 embed_job(plan, live, mind, job)
-    wanting, mean_s = wanting_and_mean(live) if mind.is_linear else embed_cluster(plan, live, mind)
+    wanting, mean_s = embed_cluster(plan, live, mind) if mind.has_graph else wanting_and_mean(live)
     set_limits(plan, live, mind, wanting, mean_s)
 
 
