@@ -13,17 +13,22 @@ mypy
 lint-imports
 [ $# -eq 0 ] || exec python -m pytest "$@"
 # Two at a time, and beside them those with real Hadoop programs: most tests wait for daemons more than they compute.
-stock=$(mktemp)
-trap 'rm -f "$stock"; [ -z "${beside:-}" ] || kill "$beside" 2>/dev/null' EXIT
+said=$(mktemp -d)
+trap 'rm -rf "$said"; [ -z "${beside:-}" ] || kill "$beside" 2>/dev/null' EXIT
 failed=0
-python -m pytest --durations=10 -m "interop and not full" > "$stock" 2>&1 &
+python -m pytest --durations=10 -m "interop and not full" > "$said/stock" 2>&1 &
 beside=$!
 # The rooms that decide are measured: Python 3.11's tracer would make all tests a third slower.
 pure=(tests/policies tests/rm)
-two_at_a_time() { python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" "$@" || failed=$?; }
-two_at_a_time "${pure[@]}" --cov=rm/scheduler --cov=yaqd/policies --cov-report=term:skip-covered
-two_at_a_time "${pure[@]/#/--ignore=}" --durations=20
+two_at_a_time() {
+  python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" "${@:2}" |
+    tee "$said/$1" || failed=$?
+}
+two_at_a_time pure "${pure[@]}" --cov=rm/scheduler --cov=yaqd/policies --cov-report=term:skip-covered
+two_at_a_time others "${pure[@]/#/--ignore=}" --durations=20
 wait "$beside" || failed=$?
 beside=
-cat "$stock"
+cat "$said/stock"
+# Who reads the end alone sees what failed, in whichever part.
+grep -hE '^(FAILED|ERROR) |^[0-9]+ (passed|failed)' "$said"/* || true
 exit $failed
