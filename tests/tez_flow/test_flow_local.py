@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.tez_flow.flow_reference import evaluated, lines_below
 from tests.tez_flow.flow_scripts import STEPS, scripts
 from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
+from tez_adapter.client.staging import SubmitError
 from tez_adapter.flow.program import load_flow
 from tez_adapter.tasks.local_tasks import LocalTasks, Work
 from yaqd.config import Configuration
@@ -135,6 +136,16 @@ def test_what_sets_nothing_is_told(tmp_path: Path) -> None:
     notes = plan_script(conf, str(path), paths).notes
     assert any("-D kep: no step has such an option, so it sets nothing; did you mean keep?" in note for note in notes)
     assert any("mapreduce.job.reduces sets nothing in flows" in note for note in notes)
+
+
+def test_two_outputs_in_one_folder_are_refused_by_whatever_name(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a\n")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    path = tmp_path / "job.py"
+    path.write_text(STEPS + 'words = flow.read("one").then(Words)\nwords.write("a")\nwords.then(Sum).write("b")\n')
+    paths = {"one": str(tmp_path / "one"), "a": str(tmp_path / "real" / "out"), "b": str(tmp_path / "link" / "out")}
+    with pytest.raises(SubmitError, match="each needs a folder of its own"):
+        plan_script(Configuration.load(None, environ={}), str(path), paths)
 
 
 def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -> None:

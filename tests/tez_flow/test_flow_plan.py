@@ -119,13 +119,37 @@ def circle() -> Flow:
     return flow
 
 
+def doubled(times: int = 40, apart: bool = False) -> Flow:
+    """Return a flow of streams that part and meet again, over and over."""
+    flow = Flow()
+    stream = flow.read("in")
+    for _ in range(times):
+        stream = flow.union(stream.then(Parse), stream.then(Parse))
+        stream = stream.then(Job, apart=True) if apart else stream
+    stream.write("out")
+    return flow
+
+
+def test_streams_that_part_and_meet_many_times_are_planned_where_they_meet_in_tasks() -> None:
+    assert len(planned(doubled(apart=True), 1).stages) == 41
+    assert len(planned(doubled(10), 1).stages) == 1
+
+
+def test_a_step_that_shuffles_gets_a_side_of_what_it_reads_behind_tasks_of_their_own() -> None:
+    flow = Flow()
+    words = flow.read("in").then(Parse)
+    words.then(Job, apart=True).then(Count, sides={"total": words.then(Count)}).write("out")
+    assert [stage.name for stage in planned(flow, 3).stages] == ["in:Parse", "Count", "Job", "Count (2)"]
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (Flow, "the flow writes nothing"),
         (unread, "nobody reads what the step Parse yields"),
         (twice, "two streams are written to out: unite them"),
-        (circle, "steps wait for each other's sides: Count"),
+        (circle, r"steps wait for each other's sides: Count; .* write .then\(Job, apart=True\) before"),
+        (doubled, "more than 10000 ways without a shuffle behind flow.read\\(in\\): write .then\\(STEP, apart=True\\)"),
     ],
 )
 def test_flows_that_cannot_be_are_refused(make: Callable[[], Flow], words: str) -> None:
@@ -149,6 +173,15 @@ def no_job(flow: Flow) -> None:
     flow.read("a").then(int)  # type: ignore[arg-type]
 
 
+class Combined(Merge):
+    def combine(self, key, values):  # type: ignore[no-untyped-def]
+        yield key, sum(values)
+
+
+def combined_join(flow: Flow) -> None:
+    flow.join(flow.read("a"), flow.read("b")).then(Combined)
+
+
 def no_reduces(flow: Flow) -> None:
     flow.read("a").then(Count, reduces=0)
 
@@ -166,6 +199,7 @@ def too_many(flow: Flow) -> None:
         (map_behind_a_join, "needs a reduce"),
         (of_another, "a stream of another flow"),
         (no_job, "give a subclass of yaqd.mapreduce.Job"),
+        (combined_join, r"\.then\(Combined\): a step behind flow.join\(\) cannot combine"),
         (no_reduces, "has a reduce\\(\\) and no reduce tasks"),
         (too_many, "more than 1000 steps"),
         (lambda flow: flow.read(""), "give a path"),

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from os.path import realpath
 from pathlib import Path
 
 from tez_adapter.client.job_keys import key_notes, refuse_keys
@@ -125,11 +126,18 @@ def _outputs(
         if overwrite:
             check_replaceable(conf, path, inputs)
         target = check_output(conf, path, overwrite=overwrite).rstrip("/")
+        here = _place(target)
         for other in found:
-            if f"{target}/".startswith(f"{other.path}/") or f"{other.path}/".startswith(f"{target}/"):
+            there = _place(other.path)
+            if f"{here}/".startswith(f"{there}/") or f"{there}/".startswith(f"{here}/"):
                 raise SubmitError(f"outputs {other.path} and {target}: each needs a folder of its own")
         found.append(FlowOutput(target, flow.nodes[number].format))
     return tuple(found)
+
+
+def _place(target: str) -> str:
+    """Return where an output is: two names may lead to one folder."""
+    return realpath(target.removeprefix("file://")) if target.startswith("file:///") else target
 
 
 def _boundaries(

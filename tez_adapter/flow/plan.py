@@ -16,6 +16,8 @@ from yaqd.mapreduce.flow import Flow, FlowNode, NodeKind
 
 #: steps behind one another in the same task
 _DEPTH_MAX: Final = 100
+#: branches of all trees: pairs that go many ways, and meet, go so many ways again behind
+_BRANCHES_MAX: Final = 10_000
 
 
 class EdgeKind(StrEnum):
@@ -158,6 +160,7 @@ class _Planner:
         self._channels: dict[int, list[int]] = {head: [] for head in self._heads}
         self._leads: dict[int, list[tuple[int, StageEdge]]] = {head: [] for head in self._heads}
         self._hosts: dict[int, set[int]] = {}
+        self._branches = 0
         self._trees = {head: self._grow(head, head, -1) for head in self._heads}
         self._lead_sides()
 
@@ -175,6 +178,12 @@ class _Planner:
             )
         found: list[Branch] = []
         for reader, position in self._readers[number]:
+            self._branches += 1
+            if self._branches > _BRANCHES_MAX:
+                raise JobError(
+                    f"more than {_BRANCHES_MAX} ways without a shuffle behind {_what(self._nodes[head])}: write "
+                    ".then(STEP, apart=True) where streams meet"
+                )
             node = self._nodes[reader]
             if node.kind is NodeKind.WRITE:
                 found.append(Branch(output=self._outputs.index(reader)))
@@ -253,8 +262,11 @@ class _Planner:
         for step, node in enumerate(self._nodes):
             if node.sides and step not in self._channels and self._hosts.get(step, set()) & stuck:
                 return step
-        names = ", ".join(sorted(self._nodes[head].name for head in stuck))
-        raise JobError(f"steps wait for each other's sides: {names}; give the side to a step behind them")
+        names = ", ".join(sorted(self._nodes[head].name for head in stuck if self._nodes[head].sides))
+        raise JobError(
+            f"steps wait for each other's sides: {names}; give the side to a step behind them, or write "
+            ".then(Job, apart=True) before the step that gets it"
+        )
 
     def plan(self) -> FlowPlan:
         order, _ = self._order()

@@ -193,6 +193,8 @@ def _reduces_of(job: type[Job], said: int | None, where: str, *, is_join: bool) 
         count = 0
     if is_join and (not count or not job.overrides_reduce):
         raise JobError(f"{where}: a step behind flow.join() needs a reduce(self, key, ...) with an iterator a stream")
+    if is_join and job.overrides_combine:
+        raise JobError(f"{where}: a step behind flow.join() cannot combine, its streams stay apart: leave combine out")
     if not count and job.overrides_reduce:
         raise JobError(f"{where}: it has a reduce() and no reduce tasks: leave one of them out")
     return count

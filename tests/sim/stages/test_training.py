@@ -93,6 +93,29 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
         read_checkpoint(tmp_path / "absent", _TERMS)
 
 
+def test_a_checkpoint_of_other_graphs_is_refused(tmp_path: Path) -> None:
+    one = _trainer(tmp_path / "run")
+    one.begin()
+    one.save()
+    for graphs, among in ((draw_graphs(5, 6), np.arange(6)), (_GRAPHS, np.arange(5))):
+        other = Trainer(graphs, among, _TERMS, tmp_path / "run", lambda: 0.0)
+        with pytest.raises(CheckpointError, match="other graphs; --resume wants the same"):
+            other.resume()
+
+
+def test_weights_of_a_long_run_are_read_again(tmp_path: Path) -> None:
+    one = _trainer(tmp_path / "run")
+    rows = [{"generation": at, "seconds": at * 17.3, "batch": 1 / (2 + at), "stream": 0.9} for at in range(5000)]
+    told: dict[str, object] = {}
+    for _ in range(20):
+        told = {"command": "yaq " + "\N{SNOWMAN}" * 5000, "seed": 1, "curve": rows} | ({"start": told} if told else {})
+    one.begin(beginning(4), told)
+    one.curve = rows
+    found = unpack(one.weights("yaq clotho train " + "x" * 100_000)).told
+    assert found["curve"][0] == rows[0] and found["curve"][-1] == rows[-1] and 50 <= len(found["curve"]) <= 64
+    assert found["start"]["curve"] == rows[-1:]
+
+
 def _short_and_long() -> Setting:
     """Return two jobs that come at once to one container: three tasks of 10 s, and three of 1 s."""
     waves = [[took_ms] * 3 * 8 for took_ms in (10_000.0, 1_000.0)]

@@ -1,7 +1,9 @@
 """One run of training: generations until the time is over, held-out numbers, a checkpoint a minute, weights."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from json import dumps
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +12,7 @@ import numpy as np
 from yaqd.policies.clotho.weights import pack
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.sim.stages.training.begin import beginning
-from yaqd.sim.stages.training.checkpoint import read_checkpoint, write_checkpoint
+from yaqd.sim.stages.training.checkpoint import CheckpointError, read_checkpoint, write_checkpoint
 from yaqd.sim.stages.training.evolution import SearchTerms, evolve, losses
 from yaqd.sim.stages.training.gradient import GradientTerms, ascend
 from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, nominal
@@ -23,6 +25,11 @@ _LOOK_EVERY: Final = 10
 _BATCHES: Final = 24
 _STREAMS: Final = 4
 _STREAM_JOBS: Final = 150
+#: what weights tell of themselves has to fit beside them: rows of the curve, what they began with and what that began
+#: with, characters of a command
+_ROWS_TOLD: Final = 64
+_STARTS_TOLD: Final = 3
+_COMMAND_TOLD: Final = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,9 @@ class Trainer:
     def resume(self) -> None:
         """Go on from the checkpoint. Raises CheckpointError."""
         self.state, self.best, told = read_checkpoint(self.checkpoint, self.terms)
+        # checkpoints of before graphs were told apart do not say theirs
+        if told.get("graphs", mark := mark_of(self.graphs, self.among)) != mark:
+            raise CheckpointError(f"{self.checkpoint} is of a run with other graphs; --resume wants the same")
         self.curve, self.start = told["curve"], told["start"]
 
     def run(self, seconds: float, generations: int | None = None) -> None:
@@ -92,12 +102,17 @@ class Trainer:
 
     def save(self) -> None:
         """Write the checkpoint."""
-        write_checkpoint(self.checkpoint, self.terms, self.state, self.best, {"curve": self.curve, "start": self.start})
+        told = {"curve": self.curve, "start": self.start, "graphs": mark_of(self.graphs, self.among)}
+        write_checkpoint(self.checkpoint, self.terms, self.state, self.best, told)
 
     def weights(self, command: str) -> bytes:
         """Return the best weights so far as bytes, with the command, the seed and the curve."""
-        told: dict[str, Any] = {"command": command, "seed": self.terms.seed, "curve": self.curve}
-        return pack(self.best, told | ({"start": self.start} if self.start else {}))
+        told: dict[str, Any] = {
+            "command": _short(command),
+            "seed": self.terms.seed,
+            "curve": _thinned(self.curve, _ROWS_TOLD),
+        }
+        return pack(self.best, told | _begun_with(self.start, _STARTS_TOLD))
 
     def _look(self, seconds: float) -> None:
         if self.curve and self.curve[-1]["generation"] == self.state.generation:
@@ -117,6 +132,36 @@ class Trainer:
             }
         )
         self.told(f"held out after {held.generation}: batch {batch:.4f}, stream {stream:.4f}")
+
+
+def mark_of(graphs: GraphSet, among: Ints) -> str:
+    """Return what tells the graphs of one run from those of another."""
+    digest = sha256()
+    for array in (among, *(getattr(graphs, each.name) for each in fields(graphs))):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _thinned(curve: Sequence[dict[str, float]], rows: int) -> list[dict[str, float]]:
+    """Return a curve in so many rows at most: evenly, the first and the last among them."""
+    if len(curve) <= rows:
+        return list(curve)
+    return [curve[round(at * (len(curve) - 1) / (rows - 1))] for at in range(rows)]
+
+
+def _short(command: str) -> str:
+    """Return a command whose JSON has a bound."""
+    return command if len(dumps(command)) <= _COMMAND_TOLD else f"{command[:100]} ..."
+
+
+def _begun_with(told: Mapping[str, Any], deep: int) -> dict[str, Any]:
+    """Return what weights say of those that they began with: command, seed, how well these did."""
+    if not told or not deep:
+        return {}
+    curve = told.get("curve") or []
+    found = {"command": _short(str(told.get("command", ""))), "seed": told.get("seed"), "curve": curve[-1:]}
+    start = told.get("start")
+    return {"start": found | _begun_with(start if isinstance(start, Mapping) else {}, deep - 1)}
 
 
 def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:

@@ -1,9 +1,11 @@
 """Spreads work over processes. Results come in the order of the work, so bits do not depend on the processes."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, Protocol
 
 
@@ -25,7 +27,7 @@ def spread_over(cores: int) -> Iterator[Spread]:
     if cores <= 1:
         yield alone
         return
-    with ProcessPoolExecutor(cores, get_context("fork")) as pool:
+    with ProcessPoolExecutor(cores, get_context("fork"), _end_with_parent) as pool:
 
         def spread(function: Callable[[Sequence[Any]], Iterable[Any]], items: Sequence[Any]) -> list[Any]:
             """Give every process each so many-th item: neighbours take about the same time."""
@@ -36,3 +38,15 @@ def spread_over(cores: int) -> Iterator[Spread]:
             return found
 
         yield spread
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that made it ends, also by `kill -9`: it would wait for work for ever."""
+
+    def wait() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait, daemon=True).start()

@@ -1,0 +1,30 @@
+"""Processes of training end with the one that made them."""
+
+import subprocess
+import sys
+
+import psutil
+
+from tests.tez_adapter.tez_jobs import until
+
+_MAKES_TWO = """
+import os, time
+from yaqd.sim.stages.training.workers import spread_over
+
+def number(items):
+    time.sleep(0.3)  # so that no process takes the part of another
+    return [os.getpid() for _ in items]
+
+with spread_over(2) as spread:
+    print(*spread(number, [1, 2]), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_processes_end_where_training_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", _MAKES_TWO], stdout=subprocess.PIPE, text=True) as made:
+        assert made.stdout is not None
+        pids = {int(word) for word in made.stdout.readline().split()}
+        assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
+        made.kill()
+    until(lambda: not any(map(psutil.pid_exists, pids)))
