@@ -80,9 +80,21 @@ async def test_a_decision_that_waits_for_its_time_comes_by_itself() -> None:
         assert len(got) == 2
 
 
-async def test_weights_that_cannot_be_used_are_refused_with_their_line(tmp_path: Path) -> None:
+async def test_weights_that_are_not_there_are_refused_with_their_line(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"yaq.clotho.weights.*cannot be read: No such file"):
+        async with cluster(QUEUE | {"yaq.clotho.weights": str(tmp_path / "none.npz")}):
+            pass
+
+
+async def test_damaged_weights_leave_weighted_fair_sharing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     bad = tmp_path / "bad.npz"
     bad.write_bytes(b"PK nothing")
-    with pytest.raises(Exception, match=r"yaq.clotho.weights.*cannot be used: no .npz of plain arrays"):
-        async with cluster(QUEUE | {"yaq.clotho.weights": str(bad)}):
-            pass
+    async with cluster(QUEUE | {"yaq.clotho.weights": str(bad)}) as harness:
+        await harness.node(vcores=4)
+        _, master = await begun(harness, STAGES)
+        await master.allocate(left=left((1, 2, 0, 1000, ())))
+        got = list((await master.allocate(ask(2))).allocated_containers)
+        await harness.until(lambda: harness.manager.scheduler.facts.stages_due_at is None)
+        got += (await master.allocate()).allocated_containers
+        assert len(got) == 2
+    assert sum("as its weights do not load: no .npz of plain arrays" in line for line in caplog.messages) == 1

@@ -77,6 +77,28 @@ def test_after_a_late_decision_the_next_one_gives_way() -> None:
     assert policy.fallbacks[FallBack.LATE] == 1
 
 
+def test_the_longer_decisions_stay_late_the_fewer_are_made() -> None:
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 0.6
+        return now
+
+    policy = Learned(DATA, clock=clock, late_s=0.5)
+    found = scene(random_job(3), random_job(4))
+    for _ in range(1000):
+        policy.choose(found)
+    # one late decision, then 1, 2, 4 and so on without, 256 at most
+    assert 1000 - policy.fallbacks[FallBack.LATE] == 11
+    policy._late_s = 0.7
+    for _ in range(300):
+        policy.choose(found)
+    before = policy.fallbacks[FallBack.LATE]
+    policy.choose(found)
+    assert policy.fallbacks[FallBack.LATE] == before, "one in time ends it"
+
+
 def test_chances_are_masked_and_the_likeliest_limit_is_the_one_that_is_meant() -> None:
     chances = softmax(np.array([1.0, 900.0, 2.0]), np.array([True, False, True]))
     assert chances[1] == 0.0

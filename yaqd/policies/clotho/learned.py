@@ -14,6 +14,8 @@ from yaqd.policies.clotho.weights import WeightsError, unpack
 
 #: a decision that takes longer is late, s
 LATE_S: Final = 0.2
+#: decisions that are left out at most before one is timed again
+_PAUSE_MAX: Final = 256
 
 
 class FallBack(StrEnum):
@@ -42,7 +44,8 @@ class Learned:
         self.last: Scores | None = None
         self._clock, self._late_s, self._note = clock, late_s, note
         self._instead = instead if instead is not None else WeightedFair(-1.0)
-        self._is_late = False
+        #: decisions that are left out after a late one: twice as many each time, until one is in time
+        self._pause = self._left_out = 0
         self._network: Network | None = None
         self._problem = ""
         try:
@@ -54,15 +57,17 @@ class Learned:
         """Return the stage with the highest score whose job is below its limit."""
         if self._network is None:
             return self._fall_back(FallBack.NO_WEIGHTS, scene, self._problem)
-        if self._is_late:
-            self._is_late = False
+        if self._left_out:
+            self._left_out -= 1
             return self._fall_back(FallBack.LATE, scene)
         if not scene.jobs:
             return None
         began = self._clock() if self._clock is not None else 0.0
         scores = self._network.scores(scene)
-        if self._clock is not None and self._clock() - began > self._late_s:
-            self._is_late = True
+        if self._clock is not None:
+            is_late = self._clock() - began > self._late_s
+            self._pause = min(_PAUSE_MAX, 2 * self._pause or 1) if is_late else 0
+            self._left_out = self._pause
         if not (np.isfinite(scores.score).all() and np.isfinite(scores.logarithm).all()):
             return self._fall_back(FallBack.NOT_FINITE, scene)
         self.last = scores
