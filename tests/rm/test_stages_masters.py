@@ -35,6 +35,16 @@ async def begun(harness: Harness, *words: str) -> tuple[ApplicationId, FakeMaste
     return app_id, master
 
 
+async def two_containers(harness: Harness) -> int:
+    """Return how many containers a master gets that has two tasks left and asks for two."""
+    await harness.node(vcores=4)
+    _, master = await begun(harness, STAGES)
+    await master.allocate(left=left((1, 2, 0, 1000, ())))
+    got = len((await master.allocate(ask(2))).allocated_containers)
+    await harness.until(lambda: harness.manager.scheduler.facts.stages_due_at is None)
+    return got + len((await master.allocate()).allocated_containers)
+
+
 async def test_orders_come_with_answers_and_explain_tells_of_them() -> None:
     async with cluster(QUEUE | {"yaq.clotho.interval-ms": "0"}) as harness:
         await harness.node(vcores=4)
@@ -71,13 +81,7 @@ async def test_a_stock_master_hears_of_no_order() -> None:
 
 async def test_a_decision_that_waits_for_its_time_comes_by_itself() -> None:
     async with cluster(QUEUE | {"yaq.clotho.interval-ms": "60"}) as harness:
-        await harness.node(vcores=4)
-        _, master = await begun(harness, STAGES)
-        await master.allocate(left=left((1, 2, 0, 1000, ())))
-        got = list((await master.allocate(ask(2))).allocated_containers)
-        await harness.until(lambda: harness.manager.scheduler.facts.stages_due_at is None)
-        got += (await master.allocate()).allocated_containers
-        assert len(got) == 2
+        assert await two_containers(harness) == 2
 
 
 async def test_weights_that_are_not_there_are_refused_with_their_line(tmp_path: Path) -> None:
@@ -90,11 +94,5 @@ async def test_damaged_weights_leave_weighted_fair_sharing(tmp_path: Path, caplo
     bad = tmp_path / "bad.npz"
     bad.write_bytes(b"PK nothing")
     async with cluster(QUEUE | {"yaq.clotho.weights": str(bad)}) as harness:
-        await harness.node(vcores=4)
-        _, master = await begun(harness, STAGES)
-        await master.allocate(left=left((1, 2, 0, 1000, ())))
-        got = list((await master.allocate(ask(2))).allocated_containers)
-        await harness.until(lambda: harness.manager.scheduler.facts.stages_due_at is None)
-        got += (await master.allocate()).allocated_containers
-        assert len(got) == 2
+        assert await two_containers(harness) == 2
     assert sum("as its weights do not load: no .npz of plain arrays" in line for line in caplog.messages) == 1

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ HELD = CURVE.replace(
     """    if kill == "held" and (trial.number, epoch) == (1, 1) and first("held"):
         with open(f"{marks}/holder", "w") as holder:
             print(os.getpid(), file=holder)
-        time.sleep(60)
+        signal.pause()
     return str(epoch)""",
 )
 
@@ -69,10 +70,10 @@ def test_with_one_slot_a_node_that_is_killed_in_a_suspend_changes_nothing(
     found = []
     with started(tmp_path / "c", *SETTINGS, nodes=2) as cluster:
         conf = Configuration.load(cluster / "conf").with_overrides({"yaq.ml.explore.slot.memory-mb": "768"})
-        more = {"slots": 1, "trials": 5, "epochs": 9, "policy": "asha-promote", "seed": 5}
+        more: dict[str, Any] = {"slots": 1, "trials": 5, "epochs": 9, "policy": "asha-promote", "seed": 5}
         for kill in ("-", "held"):
             (marks := tmp_path / f"marks{kill}").mkdir()
-            terms = terms_with(marks, kill=kill, **more)  # type: ignore[arg-type]
+            terms = terms_with(marks, kill=kill, **more)
             job = submit_exploration(conf, write("held.py", HELD), terms)
             if kill == "held":
                 until(lambda: (marks / "holder").exists() and (marks / "holder").read_text().endswith("\n"))

@@ -55,7 +55,7 @@ _RANDOM = settings(
 
 
 @pytest.mark.slow
-@settings(_RANDOM, max_examples=4)
+@settings(_RANDOM, max_examples=8)
 @given(script=scripts(), inputs=st.sampled_from(BOTH_WAYS))
 def test_a_flow_gives_what_it_means(tmp_path: Path, script: str, inputs: dict[str, list[str]]) -> None:
     ran(tmp_path / "flow", script, small_splits(), inputs)

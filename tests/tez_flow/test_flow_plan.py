@@ -1,7 +1,7 @@
 """What flows become before they run, and what of a script is refused."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -174,7 +174,7 @@ def no_job(flow: Flow) -> None:
 
 
 class Combined(Merge):
-    def combine(self, key, values):  # type: ignore[no-untyped-def]
+    def combine(self, key: str, values: Iterator[int]) -> Iterator[tuple[str, int]]:
         yield key, sum(values)
 
 

@@ -52,7 +52,7 @@ def _same(plain: Finished, fast: Finished) -> None:
 def test_heuristics_decide_the_same_in_both_simulators(
     policy: StagePolicy, kind: int, knobs: compiled.Knobs, rules: Rules
 ) -> None:
-    for seed in range(2):
+    for seed in range(3):
         load = draw_load(_GRAPHS, seed, 8, 20.0 * seed, 0.4)
         _same(run_load(load, policy, rules, _TRACE), heuristic_run(load, kind, knobs, rules, _TRACE))
 
@@ -72,12 +72,10 @@ def test_the_network_decides_the_same_in_both_simulators(seed: int, rules: Rules
     assert not any(policy.fallbacks.values())
 
 
-@pytest.mark.parametrize(("seed", "gap_s", "spread"), [(5, 15.0, 2.5), (56, 0.0, 2.5)])
-def test_containers_that_all_wait_for_what_nobody_runs_are_decided_on_again(
-    seed: int, gap_s: float, spread: float
-) -> None:
+@pytest.mark.parametrize(("seed", "gap_s"), [(5, 15.0), (56, 0.0)])
+def test_containers_that_all_wait_for_what_nobody_runs_are_decided_on_again(seed: int, gap_s: float) -> None:
     rng, start = np.random.default_rng(seed), beginning(seed)
-    data = pack(start + spread * rng.normal(size=len(start)), {})
+    data = pack(start + 2.5 * rng.normal(size=len(start)), {})
     load, rules = draw_load(_GRAPHS, seed, 8, gap_s, 0.4), Rules(20, 5.0)
     # ended in "jobs never end": containers on their way to a stage came when its parents had lost theirs
     fast = learned_run(load, unpack(data).flat(), rules, _TRACE)

@@ -126,7 +126,7 @@ def _slopes(load: GraphLoad, weights: Floats, seed: int) -> Floats:
 def test_slopes_of_what_is_drawn_are_none_in_the_mean() -> None:
     """So it is for chances that are those drawn by: the sum of all chances is 1 whatever the weights are."""
     load, weights = draw_load(_GRAPHS, 1, 2, 5.0), beginning(1, imitates=False)
-    found = np.array([_slopes(load, weights, seed) for seed in range(150)])
+    found = np.array([_slopes(load, weights, seed) for seed in range(400)])
     ways = np.random.default_rng(1).normal(size=(SIZE, 20))
     ways[:, :2] = 0.0
     ways[AT["limit_linear"], 0] = ways[AT["score_linear"] + 1, 1] = 1.0

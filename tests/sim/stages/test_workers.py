@@ -7,16 +7,19 @@ from tests.tez_adapter.tez_jobs import until
 from tests.tez_exploration.exploration_jobs import alive
 
 _MAKES_TWO = """
-import os, time
+import os, signal
+from multiprocessing import get_context
 from yaqd.sim.stages.training.workers import spread_over
 
+both = get_context("fork").Barrier(2)
+
 def number(items):
-    time.sleep(0.3)  # so that no process takes the part of another
+    both.wait(timeout=60)  # no process takes the part of another
     return [os.getpid() for _ in items]
 
 with spread_over(2) as spread:
     print(*spread(number, [1, 2]), flush=True)
-    time.sleep(600)
+    signal.pause()
 """
 
 

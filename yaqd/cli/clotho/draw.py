@@ -44,6 +44,7 @@ def draw(
     Example:
       yaq clotho draw mean.npz makespan.npz --beside capped --out jobs.png
     """
+    from yaqd.policies.clotho.facts import StagePolicy
     from yaqd.policies.clotho.learned import Learned
     from yaqd.policies.clotho.policies import STAGES
     from yaqd.policies.clotho.weights import WeightsError, unpack
@@ -53,15 +54,21 @@ def draw(
     from yaqd.sim.workloads.graphs import batch
 
     load, rules = batch(graphs_of(graphs_name, history), seed, jobs=jobs), Rules(slots)
-    panels = []
+    policies: list[tuple[str, StagePolicy]] = []
     for path in weights or (None,):
         data, name = read_weights(path)
         try:
             unpack(data)
         except WeightsError as error:
             raise CommandError(f"{name}: {error}") from None
-        panels.append(drawing.watched(f"trained ({name})", load, Learned(data), rules))
-    panels += [drawing.watched(name, load, STAGES[name](), rules) for name in beside or ("fair",)]
+        policies.append((f"trained ({name})", Learned(data)))
+    policies += [(name, STAGES[name]()) for name in beside or ("fair",)]
+    panels = []
+    for name, policy in policies:
+        try:
+            panels.append(drawing.watched(name, load, policy, rules))
+        except ValueError as error:
+            raise CommandError(f"{name}: {error}") from None
     try:
         drawing.draw(panels, slots, out)
     except NoPlots as error:

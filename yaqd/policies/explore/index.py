@@ -215,10 +215,9 @@ class Index(Default):
             self._first_chance[first], self._first_cost_s[first] = chances[new], costs_s[new]
             self._many += len(first)
             self._fresh = None
-            for number in first[self._first_chance[first] > 0.0].tolist():
-                rates = -self._first_chance[self._by_rate] / np.maximum(self._first_cost_s[self._by_rate], 1e-9)
-                rate = -self._first_chance[number] / max(self._first_cost_s[number], 1e-9)
-                self._by_rate = np.insert(self._by_rate, rates.searchsorted(rate, "right"), number)
+            able = np.append(self._by_rate, first[self._first_chance[first] > 0.0])
+            rates = self._first_chance[able] / np.maximum(self._first_cost_s[able], 1e-9)
+            self._by_rate = able[np.argsort(-rates, kind="stable")]
 
     def _note_dull(self, trials: Trials, number: int) -> None:
         """Put a trial that has learnt nothing behind all others, without a prediction."""

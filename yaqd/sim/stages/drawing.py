@@ -17,6 +17,8 @@ from yaqd.sim.workloads.graphs import GraphLoad
 _WIDTH_IN: Final = 9.0
 _PANEL_IN: Final = 2.2
 _DPI: Final = 110
+#: about two for each dot of the picture
+_POINTS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,21 +28,21 @@ class JobsPanel:
     name: str
     mean_s: float
     makespan_s: float
-    #: (changes,): when something starts or ends, s; (jobs, changes): tasks that run from then on
+    #: (points,), s; (jobs, points): tasks that run then
     times: Floats = field(repr=False)
     running: Floats = field(repr=False)
 
 
 def watched(name: str, load: GraphLoad, policy: StagePolicy, rules: Rules) -> JobsPanel:
     """Run a load under a policy and note what runs. Raises ValueError where its jobs never end."""
-    tasks: list[tuple[int, float, float]] = []
-    found = run_load(load, policy, rules, watch=lambda *task: tasks.append(task))
-    job, begin_s, end_s = (np.array(column) for column in zip(*tasks, strict=True))
-    times = np.unique(np.concatenate(([0.0], begin_s, end_s)))
-    changes = np.zeros((len(load), len(times)))
-    np.add.at(changes, (job, np.searchsorted(times, begin_s)), 1.0)
-    np.add.at(changes, (job, np.searchsorted(times, end_s)), -1.0)
-    return JobsPanel(name, float(found.took_s.mean()), found.makespan_s, times, changes.cumsum(axis=1))
+    tasks: list[list[tuple[float, float]]] = [[] for _ in range(len(load))]
+    found = run_load(load, policy, rules, watch=lambda job, *when_s: tasks[job].append(when_s))
+    times = np.linspace(0.0, found.makespan_s, _POINTS)
+    running = np.zeros((len(load), _POINTS))
+    for job, own in enumerate(tasks):
+        for ends, sign in zip(np.array(own).T, (1.0, -1.0), strict=True):
+            running[job] += sign * np.searchsorted(np.sort(ends), times, side="right")
+    return JobsPanel(name, float(found.took_s.mean()), found.makespan_s, times, running)
 
 
 def draw(panels: Sequence[JobsPanel], slots: int, path: Path) -> None:

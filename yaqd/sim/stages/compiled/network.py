@@ -1,11 +1,12 @@
 """The network of `yaqd.policies.clotho.network`, compiled: the same scores to 1e-5."""
 
-from math import ceil, exp, inf, log, prod
+from math import ceil, exp, inf, log
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, SHAPES, WIDE
+from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, WIDE
+from yaqd.policies.clotho.weights import arrays_of
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.jit import jit
 from yaqd.sim.stages.compiled.layers import add_product, leak, two_layers
@@ -40,7 +41,6 @@ STAGE_ROW: Final = RAW + 2 * EMB + HEAD
 _EXPONENT_MAX: Final = 12.0
 
 
-_SHAPE: Final = dict(SHAPES)
 #: by these the heads see embeddings
 OF_EMBEDDINGS: Final = ("score_stage", "score_job", "score_cluster", "limit_job", "limit_cluster")
 
@@ -62,10 +62,11 @@ class Mind(NamedTuple):
 
 def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
     """Return a network for a run. `skips`: layers whose outputs all count for nothing are not worked out."""
-    is_linear = skips and not (weights[_slice("score_out")].any() or weights[_slice("limit_out")].any())
-    has_graph = not is_linear and not (skips and not any(weights[_slice(name)].any() for name in OF_EMBEDDINGS))
-    cluster = np.zeros(EMB + 2 * HEAD)
-    cluster[EMB:] = np.concatenate((weights[_slice("score_bias")], weights[_slice("limit_bias")]))
+    arrays = arrays_of(weights)
+    is_linear = skips and not (arrays["score_out"].any() or arrays["limit_out"].any())
+    has_graph = not is_linear and (not skips or any(arrays[name].any() for name in OF_EMBEDDINGS))
+    # without a graph the cluster adds nothing but the heads' biases
+    cluster = np.concatenate((np.zeros(EMB), arrays["score_bias"], arrays["limit_bias"]))
     return Mind(
         np.ascontiguousarray(weights, dtype=np.float64),
         np.zeros((len(plan.stages), STAGE_ROW)),
@@ -75,10 +76,6 @@ def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
         is_linear,
         has_graph,
     )
-
-
-def _slice(name: str) -> slice:
-    return slice(AT[name], AT[name] + prod(_SHAPE[name]))
 
 
 @jit
