@@ -21,12 +21,17 @@ if [ -n "$latest" ] || [ ! -e "$stamp" ]; then
   "$python" -m venv "$venv" || { echo "python3 -m venv failed: install the package python3-venv" >&2; exit 2; }
   pip=("$venv/bin/python" -m pip --disable-pip-version-check)
   if [ -n "$latest" ]; then
-    "${pip[@]}" install --quiet --upgrade --upgrade-strategy eager -e ".${extras:+[$extras]}" >&2
+    "${pip[@]}" install --quiet --upgrade --upgrade-strategy eager uv -e ".${extras:+[$extras]}" >&2
     { head -n 1 constraints.txt; "${pip[@]}" freeze --exclude-editable; } > constraints.new
     mv constraints.new constraints.txt
     stamp="$venv/.yaqd-$(cat pyproject.toml constraints.txt | sha256sum | cut -c1-16)-${extras:-none}"
   else
-    "${pip[@]}" install --quiet -c constraints.txt -e ".${extras:+[$extras]}" >&2
+    # uv takes a third of pip's time for the same versions; where it cannot be had, pip does it.
+    install=("${pip[@]}" install --quiet)
+    if "${pip[@]}" install --quiet -c constraints.txt uv >&2; then
+      install=("$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --link-mode copy)
+    fi
+    "${install[@]}" -c constraints.txt -e ".${extras:+[$extras]}" >&2
   fi
   rm -f "$venv"/.yaqd-*
   touch "$stamp"

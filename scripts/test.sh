@@ -9,26 +9,27 @@ export PATH="$venv/bin:$PATH"
 unset PYTHONDONTWRITEBYTECODE
 ruff check .
 ruff format --check .
-mypy
 lint-imports
-[ $# -eq 0 ] || exec python -m pytest "$@"
-# Two at a time, and beside them those with real Hadoop programs: most tests wait for daemons more than they compute.
+if [ $# -ne 0 ]; then
+  mypy
+  exec python -m pytest "$@"
+fi
+# Three at a time: the types, the tests with real Hadoop programs, two workers with all others. Most tests wait for
+# daemons more than they compute.
 said=$(mktemp -d)
-trap 'rm -rf "$said"; [ -z "${beside:-}" ] || kill "$beside" 2>/dev/null' EXIT
+trap 'rm -rf "$said"; kill ${types:-} ${stock:-} 2>/dev/null || true' EXIT
 failed=0
+mypy > "$said/types" 2>&1 &
+types=$!
 python -m pytest --durations=10 -m "interop and not full" > "$said/stock" 2>&1 &
-beside=$!
-# The rooms that decide are measured: Python 3.11's tracer would make all tests a third slower.
-pure=(tests/policies tests/rm)
-two_at_a_time() {
-  python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not interop and not full" "${@:2}" |
-    tee "$said/$1" || failed=$?
-}
-two_at_a_time pure "${pure[@]}" --cov=rm/scheduler --cov=yaqd/policies --cov-report=term:skip-covered
-two_at_a_time others "${pure[@]/#/--ignore=}" --durations=20
-wait "$beside" || failed=$?
-beside=
-cat "$said/stock"
+stock=$!
+python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=20 -m "not interop and not full" |
+  tee "$said/others" || failed=$?
+for part in types stock; do
+  wait "${!part}" || failed=$?
+  declare "$part="
+  cat "$said/$part"
+done
 # Who reads the end alone sees what failed, in whichever part.
-grep -hE '^(FAILED|ERROR) |^[0-9]+ (passed|failed)' "$said"/* || true
+grep -hE '^(FAILED|ERROR) |: error: |^[0-9]+ (passed|failed)' "$said"/* || true
 exit $failed

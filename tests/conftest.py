@@ -19,6 +19,7 @@ settings.register_profile("unhurried", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=FEW)
 settings.load_profile("unhurried")
 
+_COMPILED = Path(__file__).parent / "sim" / "stages"
 _STATUS = pytest.StashKey[int]()
 
 
@@ -46,6 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test is imported: a property takes these settings when it is defined."""
     if "not slow" in config.option.markexpr:
         settings.load_profile("few")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each file's tests share one worker's daemons (xdist's --dist loadgroup); what numba compiles is compiled once."""
+    for item in items:
+        is_compiled = item.path.parent == _COMPILED or item.path.name == "test_experiments.py"
+        item.add_marker(pytest.mark.xdist_group(_COMPILED.name if is_compiled else item.nodeid.partition("::")[0]))
 
 
 @pytest.hookimpl(wrapper=True)
