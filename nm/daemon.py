@@ -201,6 +201,8 @@ class NodeManager:
             batch_class=settings.batch_class,
             kill_delay_s=settings.kill_delay_s,
         )
+        pace = StartPace(os.cpu_count() or 1, settings.own_ways.start_moment_s)
+        self._pacer = StartPacer(pace, machine_cpu_s, processor_need)
         parts = NodeParts(
             gpus=Gpus(settings.gpus),
             localizer=self.localizer,
@@ -208,7 +210,7 @@ class NodeManager:
             directories=self.directories,
             deletion=self.deletion,
             identity=self._identity,
-            pacer=StartPacer(StartPace(os.cpu_count() or 1, settings.start_moment_s), machine_cpu_s, processor_need),
+            pacer=self._pacer,
             io=self._io,
         )
         limits = RuntimeLimits(settings.stderr_tail_bytes, settings.queue.max_length, settings.retry_interval_min_s)
@@ -252,6 +254,7 @@ class NodeManager:
                     f"{why}"
                 ),
                 shutdown=self.end,
+                ways=lambda ways: self._pacer.change(ways.start_moment_s),
             ),
             cores=CoresWords(self._throttle, processors=os.cpu_count() or 1, started_ms=int(time.time() * 1000)),
         )

@@ -17,7 +17,7 @@ from nm.logs.aggregation.reports import LogReports
 from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
 from nm.node_queue_wire import NodeQueueCommands, queue_pb, wait_ms
 from nm.registration import NodeRegistration
-from nm.settings import NodeSettings
+from nm.settings import NodeSettings, NodeWays
 from nm.throttle.words import CoresWords
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
@@ -27,6 +27,7 @@ from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto import yarn_service_pb2 as service
 from yaqd.proto.protocols import ResourceTracker
+from yaqd.proto.words import STOCK
 from yaqd.security import ContainerTokenSecrets, MasterKey, check_container_password
 
 log = logging.getLogger(__name__)
@@ -92,6 +93,8 @@ class HeartbeatNews:
     unanswered: Callable[[str], None]
     #: why the node must end
     shutdown: Callable[[str], None]
+    #: how containers are started under the ResourceManager that the node has registered with
+    ways: Callable[[NodeWays], None]
 
 
 class Heartbeat:
@@ -121,6 +124,8 @@ class Heartbeat:
         self._queue_orders = NodeQueueCommands(max_length=settings.queue.max_length)
         #: under a ResourceManager that knows nothing of node queues
         self._own_queue_settings = settings.queue.settings
+        #: as the ResourceManager that it has registered with wants it
+        self._ways = settings.own_ways
         self._is_unanswered_told = False
         self._due = asyncio.Event()
         self._response_id = 0
@@ -130,7 +135,7 @@ class Heartbeat:
 
     def notify(self) -> None:
         """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now."""
-        if self._settings.out_of_turn_heartbeats:
+        if self._ways.out_of_turn_heartbeats:
             self._due.set()
 
     def change_own_queue(self, settings: NodeQueueSettings) -> None:
@@ -206,6 +211,8 @@ class Heartbeat:
         understood = response.yaq_capabilities.understands
         self._registration.counts_vcores = _COUNTS_VCORES in understood
         self._registration.fills_queues = self._settings.queue.by_resources and YAQ_QUEUE in understood
+        self._ways = self._settings.stock_ways if STOCK in understood else self._settings.own_ways
+        self._news.ways(self._ways)
         # another ResourceManager, or the same with other settings: it orders anew if it means to fill the queue
         self._runtime.order([SettingsChanged(self._own_queue_settings), MastersExpected()])
         self._cores.registered(response.yaq_capabilities)

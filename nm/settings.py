@@ -14,7 +14,7 @@ from nm.resources.gpu_settings import gpu_devices
 from nm.resources.gpus import GPU
 from nm.resources.memory_limit import MemoryLimits
 from nm.shuffle.limits import ShuffleLimits
-from yaqd.config import Configuration
+from yaqd.config import Configuration, compat
 from yaqd.config.reach import WILDCARDS, is_loopback, is_set
 from yaqd.config.resource_types import node_resources, resource_types
 from yaqd.model import Resource
@@ -75,6 +75,24 @@ class NodeQueueOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeWays:
+    """How the node reports and starts containers, as far as that differs from a stock node's ways."""
+
+    #: heartbeat at once when a container starts or ends
+    out_of_turn_heartbeats: bool
+    #: for how long a program counts as starting, and is held where others start and the processors are busy
+    start_moment_s: float
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "NodeWays":
+        """Raises ConfigError."""
+        return cls(
+            out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
+            start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSettings:
     #: host that other processes reach this node by; part of the node's identity
     host: str
@@ -96,8 +114,9 @@ class NodeSettings:
     admin_env: Mapping[str, str]
     user_home: str
     heartbeat_timeout_s: float
-    #: heartbeat at once when a container starts or ends
-    out_of_turn_heartbeats: bool
+    own_ways: NodeWays
+    #: under a ResourceManager with `yaq.compat=stock`: as its files say, else as a stock node does
+    stock_ways: NodeWays
     queue: NodeQueueOptions
     kill_delay_s: float
     #: a failed container is not run again sooner
@@ -121,8 +140,6 @@ class NodeSettings:
     throttle: ThrottleKind
     #: tasks run in the kernel's scheduling class for batch work
     batch_class: bool
-    #: for how long a program counts as starting, and is held where others start and the processors are busy
-    start_moment_s: float
     warm_start: bool
     warm_preload: tuple[str, ...]
     shuffle_limits: ShuffleLimits
@@ -149,7 +166,8 @@ class NodeSettings:
             admin_env=_assignments(conf, "yarn.nodemanager.admin-env"),
             user_home=conf.get("yarn.nodemanager.user-home-dir") or "/home/",
             heartbeat_timeout_s=_seconds(conf, "yaq.nm.heartbeat.timeout-ms", 100),
-            out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
+            own_ways=NodeWays.read(conf),
+            stock_ways=NodeWays.read(conf.with_overrides({compat.KEY: compat.STOCK})),
             queue=NodeQueueOptions.read(conf),
             retry_interval_min_s=_seconds(conf, "yarn.nodemanager.container-retry-minimum-interval-ms", 0),
             kill_delay_s=_seconds(conf, "yarn.nodemanager.sleep-delay-before-sigkill.ms", 0),
@@ -169,7 +187,6 @@ class NodeSettings:
             control_groups=conf.get_bool("yaq.nm.containers.cgroups"),
             throttle=_throttle(conf),
             batch_class=conf.get_bool("yaq.nm.containers.batch-class"),
-            start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
             warm_start=conf.get_bool("yaq.nm.warm-start.enabled"),
             warm_preload=tuple(conf.get_list("yaq.nm.warm-start.preload")),
             shuffle_limits=_shuffle_limits(conf),

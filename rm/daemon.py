@@ -178,7 +178,9 @@ class ResourceManager:
             timeout_s=settings.drain_timeout_s,
             untracked_s=settings.untracked_s,
         )
-        tracker_settings = TrackerSettings(settings.heartbeat_interval_ms, self.started_ms, settings.bounds.minimum)
+        tracker_settings = TrackerSettings(
+            settings.heartbeat_interval_ms, self.started_ms, settings.bounds.minimum, settings.is_stock
+        )
         self.tracker = NodeTracker(self.cluster, self.nodes, self.decommission, self.tokens, logs, tracker_settings)
         self.updates = ContainerUpdates(self.cluster, self.tokens, tells_nodes=settings.containers.tells_nodes)
         self.nodes.on_increased = self.updates.reported

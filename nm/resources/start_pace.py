@@ -37,7 +37,8 @@ class StartPace:
     def __init__(self, processors: int, moment_s: float) -> None:
         """`moment_s`: how long a program is one that starts, and for how long a start is held at most; 0: none is."""
         self._processors = processors
-        self._moment_s = moment_s
+        #: may change at any time
+        self.moment_s = moment_s
         #: those held and since when, and those that started, and when; earliest first
         self._held: dict[ContainerId, float] = {}
         self._young: dict[ContainerId, float] = {}
@@ -61,7 +62,7 @@ class StartPace:
         """
         if not self._held:
             return NONE_HELD
-        usual_s = sum(self._holds) / len(self._holds) if self._holds else self._moment_s
+        usual_s = sum(self._holds) / len(self._holds) if self._holds else self.moment_s
         left_s = {container: max(0.0, usual_s - (now - since)) for container, since in self._held.items()}
         return HeldStarts(left_s, usual_s)
 
@@ -85,16 +86,16 @@ class StartPace:
         `busy_s`: for how long all processors together were busy. `need`: how much a program wants a processor, None
         where nobody knows yet.
         """
-        for container in [container for container, at in self._young.items() if now - at >= self._moment_s]:
+        for container in [container for container, at in self._young.items() if now - at >= self.moment_s]:
             self._grown(container)
         self._look(now, busy_s, need)
         found = []
         for container, since in list(self._held.items()):
-            if self._young and self._free < 1 and now - since < self._moment_s:
+            if self._young and self._free < 1 and now - since < self.moment_s:
                 break
             self._free -= 1
             if now - since >= _NOT_HELD_S:
-                self._holds.append(min(now - since, self._moment_s))
+                self._holds.append(min(now - since, self.moment_s))
             self._young[container] = now
             del self._held[container]
             found.append(container)

@@ -46,6 +46,12 @@ class StartPacer:
         self._processes[container] = pid
         self._pace.began(container, asyncio.get_running_loop().time())
 
+    def change(self, moment_s: float) -> None:
+        """Holds starts for so long at most from now on, s; 0: none."""
+        if moment_s != self._pace.moment_s:
+            self._pace.moment_s = moment_s
+            self._go_on()
+
     def held(self) -> HeldStarts:
         """Returns the starts that wait for their turns."""
         return self._pace.held(asyncio.get_running_loop().time())

@@ -27,7 +27,7 @@ from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as pb
 from yaqd.proto.protocols import ResourceTracker
-from yaqd.proto.words import CORES
+from yaqd.proto.words import CORES, STOCK
 from yaqd.security import RollingKeys
 
 log = logging.getLogger(__name__)
@@ -53,6 +53,8 @@ class TrackerSettings:
     heartbeat_interval_ms: int
     rm_identifier: int
     minimum: Resource
+    #: nodes shall report and start as stock ones do
+    is_stock: bool = False
 
 
 class NodeTracker:
@@ -117,6 +119,8 @@ class NodeTracker:
             response.yaq_capabilities.understands.extend(CAPABILITIES)
             if self._cluster.scheduler.facts.calculator.counts_vcores:
                 response.yaq_capabilities.understands.append(COUNTS_VCORES)
+            if self.settings.is_stock:
+                response.yaq_capabilities.understands.append(STOCK)
         return response
 
     def _refusal(self, said: Registration, address: str) -> str | None:

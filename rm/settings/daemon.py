@@ -69,6 +69,8 @@ class RmSettings:
     priority_max: int
     tag_limits: TagLimits
     heartbeat_interval_ms: int
+    #: `yaq.compat` is stock, which nodes are told
+    is_stock: bool
     node_expiry_s: float
     master_expiry_s: float
     allocation_expiry_s: float
@@ -130,6 +132,7 @@ class RmSettings:
             heartbeat_interval_ms=conf.get_duration_ms(
                 "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1
             ),
+            is_stock=conf.is_stock,
             node_expiry_s=_seconds(conf, "yarn.nm.liveness-monitor.expiry-interval-ms"),
             master_expiry_s=_seconds(conf, "yarn.am.liveness-monitor.expiry-interval-ms"),
             allocation_expiry_s=_seconds(conf, "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms"),

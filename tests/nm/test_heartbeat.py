@@ -149,6 +149,18 @@ async def test_out_of_turn_heartbeats(rm: FakeResourceManager, start_node: Calla
     await master.client.close()
 
 
+@pytest.mark.parametrize("said", ["", "true"])
+async def test_a_manager_that_wants_stock_ways_gets_them_unless_the_node_says_otherwise(
+    rm: FakeResourceManager, start_node: Callable[..., Any], said: str
+) -> None:
+    rm.capabilities.append("stock")
+    node: NodeManager = await start_node({"yaq.nm.out-of-turn-heartbeats": said} if said else {})
+    assert node._pacer._pace.moment_s == 0
+    node.heartbeat._due.clear()
+    node.heartbeat.notify()
+    assert node.heartbeat._due.is_set() is bool(said)
+
+
 async def test_master_keys_roll_over(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:
     old = rm.container_token(ONE, node.node_id)
     rm.container_keys.roll(86_400.0)

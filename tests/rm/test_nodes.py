@@ -44,7 +44,16 @@ async def test_nodes_learn_whether_cores_are_scheduled(calculator: str, counts: 
     async with cluster({"yarn.scheduler.capacity.resource-calculator": name}) as rm:
         node = await rm.node(capabilities=("yaq-1",))
         assert node.registration is not None
+        assert "stock" not in node.registration.yaq_capabilities.understands
         assert ("counts-vcores" in node.registration.yaq_capabilities.understands) is counts
+
+
+async def test_nodes_learn_that_stock_ways_are_wanted() -> None:
+    async with cluster({"yaq.compat": "stock"}) as rm:
+        node = await rm.node(capabilities=("yaq-1",))
+        assert node.registration is not None and "stock" in node.registration.yaq_capabilities.understands
+        stock = await rm.node(host="127.0.0.2")
+        assert stock.registration is not None and not stock.registration.HasField("yaq_capabilities")
 
 
 async def test_node_too_small_for_any_container_is_sent_away() -> None:

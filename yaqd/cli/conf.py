@@ -58,7 +58,7 @@ def _all_keys(conf: Configuration, queues: Configuration, show_defaults: bool) -
     """What is set, and the defaults too; of the file of queues what anybody reads there."""
 
     def keys(of: Configuration) -> list[str]:
-        return [key for key, _ in of.items()] if show_defaults else of.changed_keys()
+        return [key for key, _ in of.items()] if show_defaults else [*of.changed_keys(), *of.preset_keys()]
 
     return sorted({key for key in keys(conf) if not _is_of_queues(key)} | set(filter(_is_of_queues, keys(queues))))
 

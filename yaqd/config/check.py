@@ -73,9 +73,17 @@ def check_folder(conf_dir: Path) -> list[Finding]:
         else:
             findings.extend(_with_queues(properties) if name == QUEUES_FILE else check_properties(properties))
     if not any(found.severity is Severity.ERROR for found in findings):
-        conf = Configuration.load(conf_dir)
-        findings.extend(_unresolvable(conf) or [*_wrong_resource_types(conf), *contradictions(conf)])
+        findings.extend(_of_all(conf_dir))
     return findings
+
+
+def _of_all(conf_dir: Path) -> list[Finding]:
+    """What is found once all files are read together."""
+    try:
+        conf = Configuration.load(conf_dir)
+    except ConfigError as error:
+        return [finding_of(error)]
+    return _unresolvable(conf) or [*_wrong_resource_types(conf), *contradictions(conf)]
 
 
 def worth_logging(conf: Configuration) -> list[Finding]:

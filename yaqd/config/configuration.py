@@ -1,19 +1,19 @@
 """What a daemon, a client or a task was told: defaults, site files and `-D` settings as one read-only view.
 
-Layers, later ones win: the shipped defaults, `<resource>-site.xml` of the configuration folder in the order asked for,
-extra files (a job's own), `-D` settings. A property that a file marks final keeps its value against later files, and
-refuses a `-D`.
+Layers, later ones win: the shipped defaults, the preset that `yaq.compat` names, `<resource>-site.xml` of the
+configuration folder in the order asked for, extra files (a job's own), `-D` settings. A property that a file marks
+final keeps its value against later files, and refuses a `-D`.
 Every typed getter that meets a bad value raises a ConfigError which names key, value, file, line and the remedy.
 """
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeVar
 
-from yaqd.config import values
+from yaqd.config import compat, values
 from yaqd.config.defaults import QUEUES_FILE, shipped_dir, shipped_properties
 from yaqd.config.deprecated import current_name
 from yaqd.config.errors import ConfigError
@@ -36,11 +36,14 @@ class Origin:
     file: Path | None = None
     line: int | None = None
     is_default: bool = False
+    #: it is the default that `yaq.compat` gives, which stands there
+    is_preset: bool = False
 
     def __str__(self) -> str:
-        if self.file is None:
-            return self.source
-        return f"{self.file}:{self.line}" if self.line is not None else str(self.file)
+        place = self.source
+        if self.file is not None:
+            place = f"{self.file}:{self.line}" if self.line is not None else str(self.file)
+        return f"{place} ({compat.KEY})" if self.is_preset else place
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,9 @@ class Configuration:
         self._replaced: dict[str, str] = {}
         #: The folder that the site files came from, if any.
         self.conf_dir = conf_dir
+        #: what stands in the place of shipped defaults
+        self._preset: dict[str, _Entry] = {}
+        self._preset = self._read_preset()
 
     @classmethod
     def load(
@@ -131,7 +137,7 @@ class Configuration:
         replaced = self._replaced.get(key)
         if replaced is not None:
             return replaced
-        entry = self._entries.get(key)
+        entry = self._entry(key)
         if entry is None:
             return default
         try:
@@ -223,7 +229,7 @@ class Configuration:
                 yield key, value
 
     def origin(self, key: str) -> Origin | None:
-        entry = self._entries.get(current_name(key))
+        entry = self._entry(current_name(key))
         return entry.origin if entry else None
 
     def raw(self, key: str) -> str | None:
@@ -234,10 +240,20 @@ class Configuration:
         """Return the keys that something above the shipped defaults sets, in order."""
         return sorted(key for key, entry in self._entries.items() if not entry.origin.is_default)
 
+    @property
+    def is_stock(self) -> bool:
+        """Tell whether `yaq.compat` has what is ours turned off."""
+        return self.get_choice(compat.KEY, compat.PRESETS, compat.OURS) == compat.STOCK
+
+    def preset_keys(self) -> list[str]:
+        """Return the keys that have the default that `yaq.compat` gives, in order."""
+        return sorted(key for key in self._preset if self._entries[key].origin.is_default)
+
     def write_xml(self, path: Path, keys: Iterable[str] | None = None) -> None:
         """Write the named keys (by default the changed ones), as written, to a file that `load` and Hadoop read."""
         chosen = self.changed_keys() if keys is None else [current_name(key) for key in keys]
-        write_properties(path, [(key, self._entries[key].raw, "") for key in chosen if key in self._entries])
+        found = ((key, self._entry(key)) for key in chosen)
+        write_properties(path, [(key, entry.raw, "") for key, entry in found if entry is not None])
 
     def __contains__(self, key: str) -> bool:
         return current_name(key) in self._entries
@@ -247,8 +263,21 @@ class Configuration:
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
-    def _raw(self, key: str) -> str | None:
+    def _read_preset(self) -> dict[str, _Entry]:
+        """Return what stands in the place of shipped defaults. Raises ConfigError."""
+        entry = self._entries.get(compat.KEY)
+        if entry is None or entry.origin.is_default:
+            return {}
+        name = self.get_choice(compat.KEY, compat.PRESETS, compat.OURS)
+        origin = replace(entry.origin, is_default=True, is_preset=True)
+        return {key: _Entry(raw, origin) for key, raw in compat.PRESETS[name].items() if key in self._entries}
+
+    def _entry(self, key: str) -> _Entry | None:
         entry = self._entries.get(key)
+        return self._preset.get(key, entry) if entry is not None and entry.origin.is_default else entry
+
+    def _raw(self, key: str) -> str | None:
+        entry = self._entry(key)
         return entry.raw if entry else None
 
     def _typed(self, key: str, default: _Value | None, parse: Callable[[str], _Value]) -> _Value:

@@ -8,3 +8,5 @@ CORES: Final = "cores"
 TRAINING: Final = "training"
 #: a master says which containers are idle, and gives them to stages, or back, as a ResourceManager orders
 STAGES: Final = "stages"
+#: a ResourceManager is set to `yaq.compat=stock`: its nodes report and start as stock ones do
+STOCK: Final = "stock"
