@@ -1,10 +1,12 @@
 """Flows on this machine give what they mean, whatever they look like."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
 from tez_adapter.client.staging import SubmitError
 from tez_adapter.flow.program import load_flow
 from tez_adapter.tasks.local_tasks import LocalTasks, Work
+from yaqd.cli.jobs.dag import dag
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError
 
@@ -115,6 +118,23 @@ def test_a_task_that_fails_leaves_no_output(tmp_path: Path) -> None:
     assert not (tmp_path / "flow" / "second").exists()
 
 
+def test_a_task_that_ends_its_process_leaves_nothing_where_its_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = STEPS + (
+        "class Dies(Job):\n"
+        "    def reduce(self, key, values):\n"
+        "        import os\n"
+        "        os._exit(3)\n"
+        'flow.read("one").then(Dies).write("out")\n'
+    )
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(JobError, match="exit status 3"):
+        ran(tmp_path / "flow", script, small_splits())
+    assert not list((tmp_path / "here").iterdir())
+
+
 def test_what_is_no_pair_is_told_in_mid_task(tmp_path: Path) -> None:
     script = STEPS + (
         "class Odd(Job):\n"
@@ -136,6 +156,10 @@ def test_what_sets_nothing_is_told(tmp_path: Path) -> None:
     notes = plan_script(conf, str(path), paths).notes
     assert any("-D kep: no step has such an option, so it sets nothing; did you mean keep?" in note for note in notes)
     assert any("mapreduce.job.reduces sets nothing in flows" in note for note in notes)
+    words = ["plan", str(path), *(word for name, at in paths.items() for word in ("--path", f"{name}={at}"))]
+    planned = CliRunner().invoke(dag, [*words, "-D", "kep=3", "--json"], catch_exceptions=False)
+    assert planned.stderr == "yaq: -D kep: no step has such an option, so it sets nothing; did you mean keep?\n"
+    assert json.loads(planned.stdout)["name"] == "random"
 
 
 def test_two_outputs_in_one_folder_are_refused_by_whatever_name(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_what_a_script_says_wrong_is_said_where_it_says_it(build: Callable[[Flow
             "f = Flow()\nf.join(f.read('a'), f.read('b')).then(J).write('b')",
             "define it as reduce\\(self, key, values_1, values_2\\)",
         ),
-        ("f = Flow()\nf.read('a').then(Job, params={'tpo': 1}).write('b')", "has no option tpo"),
+        ("f = Flow()\nf.read('a').then(Job, params={'tpo': 1}).write('b')", "has no option tpo: it has none"),
     ],
 )
 def test_scripts_without_a_flow_that_can_run_are_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -246,6 +246,24 @@ def test_what_a_flow_refuses_is_one_line_that_names_the_scripts_own(tmp_path: Pa
         load_flow(str(path), {})
     assert str(told.value) == f"{path}:3: .then(Job): reduces is '3': give a number from 0"
     assert not told.value.detail
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("{'tpo': 1}", "J has no option tpo: it has top"),
+        ("{'top': 'many'}", "option top='many' is no int: invalid literal for int() with base 10: 'many'"),
+    ],
+)
+def test_params_that_a_step_cannot_have_are_refused_with_their_line(tmp_path: Path, given: str, words: str) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(
+        "from yaqd.mapreduce import Flow, Job, Param\nclass J(Job):\n    top = Param(int, default=3)\n"
+        f"f = Flow()\nf.read('a').then(J, params={given}).write('b')\n"
+    )
+    with pytest.raises(JobError) as told:
+        load_flow(str(path), {})
+    assert str(told.value) == f"{path}:5: .then(J): params: {words}"
 
 
 def test_another_flow_in_a_task_is_refused(tmp_path: Path) -> None:

@@ -73,10 +73,6 @@ def _params(node: FlowNode, texts: Mapping[str, str]) -> dict[str, Any]:
     """What the script says of a step goes before what is said on the command line."""
     assert node.job is not None
     declared = declared_params(node.job)
-    unknown = [name for name in node.params if name not in declared]
-    if unknown:
-        known = f"it has {', '.join(declared)}" if declared else "it has none"
-        raise JobError(f"step {node.name} has no option {unknown[0]}: {known}")
     given = {name: text for name, text in texts.items() if name in declared}
     found = parse_params(node.job, given | {name: str(value) for name, value in node.params.items()})
     for name, value in node.params.items():

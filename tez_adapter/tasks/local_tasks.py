@@ -66,14 +66,14 @@ class LocalTask:
 
 
 class LocalAttempt(TaskAttempt):
-    """An attempt whose map output goes below a folder of this run."""
+    """An attempt whose map output, and what memory does not hold, goes below a folder of this run."""
 
     def __init__(self, description: pb.TaskDescription, spec: JobSpec, conf: Configuration, folder: Path) -> None:
         super().__init__(description, spec, conf)
-        self._folder = folder
+        self.work_folder = folder
 
     def local_folders(self) -> list[Path]:
-        return [self._folder]
+        return [self.work_folder]
 
 
 class LocalTasks:

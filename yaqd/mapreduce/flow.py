@@ -17,6 +17,7 @@ from typing import Any, Final
 from yaqd.mapreduce.errors import JobError
 from yaqd.mapreduce.formats import InputFormat, OutputKind
 from yaqd.mapreduce.job import Job
+from yaqd.mapreduce.params import declared_params
 
 #: steps, inputs and outputs of one flow
 NODES_MAX: Final = 1000
@@ -149,6 +150,7 @@ class Stream:
                 raise JobError(
                     f"{where}, side {name}: what flow.join() returns goes to a step: write .then() behind it"
                 )
+        _check_params(job, params or {}, where)
         node = FlowNode(
             NodeKind.STEP,
             (self.number,),
@@ -178,6 +180,16 @@ class Stream:
 def _check_task_s(said: float | None, where: str) -> None:
     if said is not None and (type(said) not in (int, float) or not 0 < said <= _TASK_S_MAX):
         raise JobError(f"{where}: task_s is {said!r}: give the seconds that one of its tasks takes, above 0")
+
+
+def _check_params(job: type[Job], params: Mapping[str, Any], where: str) -> None:
+    declared = declared_params(job)
+    for name, value in params.items():
+        if name not in declared:
+            known = f"it has {', '.join(declared)}" if declared else "it has none"
+            raise JobError(f"{where}: params: {job.__name__} has no option {name}: {known}")
+        if isinstance(value, str):
+            declared[name].parse(value, f"{where}: params: ", "")
 
 
 def _reduces_of(job: type[Job], said: int | None, where: str, *, is_join: bool) -> int:

@@ -43,15 +43,15 @@ class Param(Generic[_T]):
     def is_required(self) -> bool:
         return self.default is _MISSING
 
-    def parse(self, text: str) -> _T:
+    def parse(self, text: str, where: str = "", remedy: str | None = None) -> _T:
+        """Return the value. Raises JobError, which begins with `where` and ends with `remedy`, by default for -D."""
         convert: Callable[[str], Any] = _parse_bool if self.kind is bool else self.kind
         try:
             value: _T = convert(text)
         except (ValueError, TypeError) as error:
             kind = getattr(self.kind, "__name__", str(self.kind))
-            raise JobError(
-                f"option {self.name}={text!r} is no {kind}: {error}; set it with -D {self.name}=VALUE"
-            ) from None
+            fix = f"; set it with -D {self.name}=VALUE" if remedy is None else remedy
+            raise JobError(f"{where}option {self.name}={text!r} is no {kind}: {error}{fix}") from None
         return value
 
     @overload

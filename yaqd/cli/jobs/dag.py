@@ -50,7 +50,11 @@ def plan(conf: Configuration, script: str, paths: tuple[str, ...], as_json: bool
     Example:
       yaq dag plan examples/flow.py --path logs=big.txt
     """
-    planned = _planned(conf, script, paths, overwrite=True)
+    from tez_adapter.client.flow import plan_script
+
+    planned = plan_script(conf, script, assignments("--path", paths), overwrite=True)
+    for note in planned.notes:
+        _note(note)
     stages = [_stage(planned, at) for at in range(len(planned.plan.stages))]
     if as_json:
         outputs = [{"path": output.path, "format": output.format} for output in planned.spec.outputs]
@@ -209,9 +213,3 @@ def local(
 
 def _note(line: str) -> None:
     click.echo(f"yaq: {line}", err=True)
-
-
-def _planned(conf: Configuration, script: str, paths: tuple[str, ...], *, overwrite: bool) -> "PlannedFlow":
-    from tez_adapter.client.flow import plan_script
-
-    return plan_script(conf, script, assignments("--path", paths), overwrite=overwrite)
