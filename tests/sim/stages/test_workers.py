@@ -1,5 +1,7 @@
 """Processes of training end with the one that made them."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -30,3 +32,15 @@ def test_processes_end_where_training_is_killed() -> None:
         assert len(set(pids)) == 2 and alive(pids) == pids
         made.kill()
     until(lambda: not alive(pids))  # zombies count as gone: who adopts them may never ask
+
+
+def test_ctrl_c_is_for_the_process_that_trains_alone() -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-c", _MAKES_TWO], stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as made:
+        assert made.stdout is not None
+        made.stdout.readline()
+        os.killpg(made.pid, signal.SIGINT)  # as a terminal does
+        said = made.communicate(timeout=60)[1]
+    assert said.count("Traceback") == 1 and "Process ForkProcess" not in said

@@ -42,7 +42,7 @@ def draw(
 
     \b
     Example:
-      yaq clotho draw mean.npz makespan.npz --beside capped --out jobs.png
+      yaq clotho draw stages.npz --graphs drawn --beside capped --out jobs.png
     """
     from yaqd.policies.clotho.facts import StagePolicy
     from yaqd.policies.clotho.learned import Learned

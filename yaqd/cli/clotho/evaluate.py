@@ -36,7 +36,7 @@ def evaluate(
 
     \b
     Example:
-      yaq clotho eval stages.npz --setting batch
+      yaq clotho eval stages.npz --graphs drawn --setting batch --seeds 10
     """
     need_numba()
     from yaqd.policies.clotho.weights import WeightsError, unpack
@@ -71,7 +71,6 @@ def evaluate(
         print_json({"weights": name, "rows": told})
         return
     for row in told:
-        click.echo(
-            f"{row['setting']}: {row['seconds']} s, {row['lower']:.1%} +- {row['error']:.1%} lower than "
-            f"{row['against']} ({row['theirs']} s)"
-        )
+        lower = float(str(row["lower"]))
+        differs = f"{abs(lower):.1%} +- {row['error']:.1%} {'higher' if lower < 0 else 'lower'}"
+        click.echo(f"{row['setting']}: {row['seconds']} s, {differs} than {row['against']} ({row['theirs']} s)")

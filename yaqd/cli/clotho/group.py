@@ -12,9 +12,9 @@ _COMMANDS = {
 _HELP = """Which stage of which job gets the next container, learnt by simulation.
 
 \b
-  yaq clotho train --output stages.npz --minutes 60
-  yaq clotho eval stages.npz
-  yaq clotho draw stages.npz --out jobs.png
+  yaq clotho train --graphs drawn --output stages.npz --minutes 60
+  yaq clotho eval --graphs drawn stages.npz
+  yaq clotho draw --graphs drawn stages.npz --out jobs.png
   yaq clotho inspect stages.npz
 """
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yaqd.cli.clotho.files import check_place
 from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
+from yaqd.cli.ended import clears_up, exit_code_of
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option, quiet_option
 from yaqd.cli.output import print_json
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 @click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
 @quiet_option
 @json_option
+@clears_up
 def train(
     trainer_name: str,
     output: Path,
@@ -82,10 +85,16 @@ def train(
     Slots, costs of moves, mixes, loads and errors of estimates are drawn anew for each sequence.
 
     \b
-    Example:
-      yaq clotho train --output stages.npz --minutes 60 --cores 2
+    Examples:
+      yaq clotho train --graphs drawn --output stages.npz --minutes 60 --cores 2
+      yaq clotho train --graphs drawn --output stages.npz --minutes 30 --resume
     """
     need_numba()
+    if start is not None and from_nothing:
+        raise CommandError("--start and --from-nothing exclude each other: leave one out")
+    saved = checkpoint or output.with_name(f"{output.name}.checkpoint")
+    check_place("--output", output)
+    check_place("--checkpoint", saved)
     import numpy as np
 
     from yaqd.sim.stages.training.checkpoint import CheckpointError
@@ -101,7 +110,7 @@ def train(
         graphs,
         among,
         terms,
-        checkpoint or output.with_name(f"{output.name}.checkpoint"),
+        saved,
         time.monotonic,
         told,
         imitates=not from_nothing,
@@ -114,7 +123,12 @@ def train(
             trainer.begin(*_start(start))
     except CheckpointError as error:
         raise CommandError(str(error)) from None
-    trainer.run(minutes * 60.0, generations)
+    try:
+        trainer.run(minutes * 60.0, generations)
+    except KeyboardInterrupt as end:
+        trainer.save()
+        done = f"stopped after {trainer.state.generation} generations"
+        raise CommandError(f"{done}: the same command with --resume goes on from {saved}", exit_code_of(end)) from None
     data = trainer.weights(shlex.join(["yaq", *sys.argv[1:]]))
     output.write_bytes(data)
     last = trainer.curve[-1]

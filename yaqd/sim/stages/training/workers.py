@@ -1,6 +1,7 @@
 """Spreads work over processes. Results come in the order of the work, so bits do not depend on the processes."""
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ def spread_over(cores: int) -> Iterator[Spread]:
     if cores <= 1:
         yield alone
         return
-    with ProcessPoolExecutor(cores, get_context("fork"), _end_with_parent) as pool:
+    with ProcessPoolExecutor(cores, get_context("fork"), _follow_parent) as pool:
 
         def spread(function: Callable[[Sequence[Any]], Iterable[Any]], items: Sequence[Any]) -> list[Any]:
             """Give every process each so many-th item: neighbours take about the same time."""
@@ -40,8 +41,13 @@ def spread_over(cores: int) -> Iterator[Spread]:
         yield spread
 
 
-def _end_with_parent() -> None:
-    """End this process when the one that made it ends, also by `kill -9`: it would wait for work for ever."""
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the process that made this one, and end when that ends, also by `kill -9`.
+
+    A terminal sends SIGINT to all. A process without a parent would wait for work for ever.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def wait() -> None:
         parent = parent_process()

@@ -1,0 +1,97 @@
+"""`yaq clotho train` and `eval`: what is refused before hours of work, how a run is stopped, what is said of it."""
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("numba")
+
+from yaqd.cli.app import yaq
+from yaqd.cli.clotho import evaluate
+from yaqd.policies.clotho.weights import unpack
+from yaqd.sim.stages import measuring
+from yaqd.sim.stages.measuring import Best
+from yaqd.sim.stages.training import trainer as trainers
+from yaqd.sim.stages.training.state import TrainingState
+
+_TRAIN = ("train", "--graphs", "drawn", "--quiet")
+
+
+def _yaq(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(yaq, ["clotho", *words])
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def _no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    def evolve(state: TrainingState, *rest: Any) -> tuple[TrainingState, float]:
+        return replace(state, generation=state.generation + 1), 0.0
+
+    monkeypatch.setattr(trainers, "evolve", evolve)
+    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: [])
+    monkeypatch.setattr(trainers, "held_ratios", lambda held, weights, makespan: (1.0, 1.0))
+
+
+@pytest.mark.usefixtures("_no_search")
+def test_a_place_that_cannot_be_written_is_refused_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainers.Trainer, "run", lambda *words: pytest.fail("it trained"))
+    good, deep = tmp_path / "w.npz", tmp_path / "none" / "w.npz"
+    for words, says in (
+        (("--output", str(deep)), f"--output {deep}: No such file or directory"),
+        (("--output", str(tmp_path)), f"--output {tmp_path}: Is a directory"),
+        (("--output", str(good), "--checkpoint", str(deep)), f"--checkpoint {deep}: No such file or directory"),
+    ):
+        code, said = _yaq(*_TRAIN, *words)
+        assert (code, says in said) == (2, True), said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("_no_search")
+def test_a_beginning_is_one_or_the_other(tmp_path: Path) -> None:
+    (start := tmp_path / "start.npz").touch()
+    code, said = _yaq(*_TRAIN, "--output", str(tmp_path / "w.npz"), "--start", str(start), "--from-nothing")
+    assert code == 2 and "--start and --from-nothing exclude each other" in said
+
+
+@pytest.mark.usefixtures("_no_search")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+def test_a_run_that_is_stopped_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
+) -> None:
+    evolve: Any = trainers.evolve
+
+    def stops(state: TrainingState, *rest: Any) -> tuple[TrainingState, float]:
+        if state.generation == 3:
+            signal.raise_signal(number)
+        return evolve(state, *rest)  # type: ignore[no-any-return]
+
+    out, saved = tmp_path / "w.npz", tmp_path / "w.npz.checkpoint"
+    words = (*_TRAIN, "--output", str(out), "--generations", "5")
+    with monkeypatch.context() as patch:
+        patch.setattr(trainers, "evolve", stops)
+        ended, said = _yaq(*words)
+    assert ended == code
+    assert f"stopped after 3 generations: the same command with --resume goes on from {saved}" in said
+    assert not out.exists()
+    assert _yaq(*words, "--resume")[0] == 0
+    assert [one["generation"] for one in unpack(out.read_bytes()).told["curve"]] == [0, 5]
+
+
+def test_worse_weights_are_said_to_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = {"weighted-fair 0": 100.0, "capped": 50.0}
+    best = [Best(name, np.full(2, mean), {}) for name, mean in theirs.items()]
+    monkeypatch.setattr(measuring, "run_weights", lambda *words: [])
+    monkeypatch.setattr(measuring, "means", lambda *words: np.full(2, 75.0))
+    monkeypatch.setattr(measuring, "best_of", lambda *words: best.pop(0))
+    done = CliRunner().invoke(evaluate.evaluate, ["--graphs", "drawn", "--setting", "batch", "--seeds", "2"])
+    assert done.output.splitlines() == [
+        "batch: 75.0 s, 25.0% +- 0.0% lower than weighted-fair 0 (100.0 s)",
+        "batch: 75.0 s, 50.0% +- 0.0% higher than capped (50.0 s)",
+    ]
