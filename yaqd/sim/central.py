@@ -6,7 +6,7 @@ two ways over the network later. A poll that has nothing to say and nothing to f
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from nm.node_queue import NodeQueue, OpportunisticLimit
@@ -38,6 +38,7 @@ from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.shape import ClusterShape, System
+from yaqd.sim.timing import TimedScheduler
 from yaqd.sim.workload import Workload
 
 _DOMINANT: Final = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -50,7 +51,7 @@ class Central(Model):
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
         limits = self.limits()
-        self.scheduler: Final = Scheduler(scheduler_spec(shape, system), limits)
+        self.scheduler: Scheduler | TimedScheduler = Scheduler(scheduler_spec(shape, system), limits)
         #: the ResourceManager is told how long tasks should run
         self.tells_estimates: Final = system.name == "yaq-c" or system.job_order != "fifo"
         #: nodes with something to report
@@ -79,6 +80,13 @@ class Central(Model):
             at_asks=self.system.at_asks,
             job_starvation=JobStarvation(self.system.job_starve_s, self.system.job_starve_ratio),
         )
+
+    def time_decisions(self, clock: Callable[[], int]) -> None:
+        if isinstance(self.scheduler, Scheduler):
+            self.scheduler = TimedScheduler(self.scheduler, clock)
+
+    def decided_ns(self) -> int:
+        return self.scheduler.spent_ns if isinstance(self.scheduler, TimedScheduler) else 0
 
     # ---- nodes
 

@@ -5,7 +5,7 @@ break. Who sends what where is a system's own part.
 import gc
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Final
@@ -80,6 +80,13 @@ class Model:
                     self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=False)
 
     # ---- a system's own
+
+    def time_decisions(self, clock: Callable[[], int]) -> None:
+        """Have the time of the ResourceManager's decisions taken from now on; nothing where it decides nothing."""
+
+    def decided_ns(self) -> int:
+        """Return what was taken so, ns."""
+        return 0
 
     def new_queue(self, capacity: Resource) -> NodeQueue:
         """Make the queue of a node that starts."""

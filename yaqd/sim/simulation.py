@@ -1,6 +1,7 @@
 """One call that runs a workload in a simulated cluster, and all the names that a caller needs."""
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from yaqd.sim.central import Central
@@ -43,11 +44,19 @@ def simulate(
     *,
     horizon_s: float = math.inf,
     skip_idle: bool = True,
+    clock: Callable[[], int] | None = None,
 ) -> SimResult:
     """Run the workload to its end, or until `horizon_s`.
 
-    `skip_idle=False` plays every heartbeat and changes nothing but the time it takes. Raises `ValueError` for a
-    workload that no cluster could run and `Stuck` for one that this cluster cannot finish.
+    `skip_idle=False` plays every heartbeat and changes nothing but the time it takes. With a `clock` of processor time,
+    ns, the count `decision_ns` has what the ResourceManager's decisions took. Raises `ValueError` for a workload that
+    no cluster could run and `Stuck` for one that this cluster cannot finish.
     """
     check(workload)
-    return _MODELS[system.name](shape, workload, system, seed).run(horizon_s=horizon_s, skip_idle=skip_idle)
+    model = _MODELS[system.name](shape, workload, system, seed)
+    if clock is None:
+        return model.run(horizon_s=horizon_s, skip_idle=skip_idle)
+    model.time_decisions(clock)
+    result = model.run(horizon_s=horizon_s, skip_idle=skip_idle)
+    result.counts["decision_ns"] = model.decided_ns()
+    return result

@@ -12,6 +12,7 @@ from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
 from yaqd.cli.shell.completing import experiments
 from yaqd.cli.simulation.curves import curve_options, with_curves
+from yaqd.cli.simulation.study import study
 from yaqd.cli.simulation.world import in_world, world_of, world_options
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ tasks' time are simulated. 185 Hive queries on 80 nodes take seconds.
 @click.group(help=_HELP)
 def sim() -> None:
     pass
+
+
+sim.add_command(study)
 
 
 @sim.command("list")

@@ -33,7 +33,7 @@ def show(
     """Run, print (unless `as_json`), write files; the report as a JSON value. Raises CommandError."""
     if out is not None:
         _make(out)
-    with _progress(experiment.name) as progress:
+    with progress_bar(experiment.name) as progress:
         try:
             runs = run_experiment(experiment, seeds, progress, workers=workers, workload=workload)
         except (ValueError, Stuck, PolicyFailed) as error:
@@ -80,8 +80,8 @@ def _wrote(path: Path) -> None:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Progress]:
-    """A bar at a terminal, nothing elsewhere."""
+def progress_bar(name: str) -> Iterator[Progress]:
+    """Draw a bar at a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda done, total, what: None
         return

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import lru_cache
 from multiprocessing import get_context
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 from yaqd.model.values import value
 from yaqd.policies.guard import policy_fault
@@ -20,6 +20,7 @@ from yaqd.sim.simulation import simulate
 from yaqd.sim.workload import Workload
 from yaqd.sim.workloads import Drawn, draw
 
+R_co = TypeVar("R_co", covariant=True)
 #: called when a run is over with how many are, how many there are to be, and which it was
 Progress = Callable[[int, int, str], None]
 #: of `quick`: this part of the nodes and of the jobs, one seed, two limits
@@ -78,7 +79,7 @@ class _Part:
             return Run(case.label, self.seed, None, *run_exploring(case, self.seed))
         if isinstance(case, StagingCase):
             return Run(case.label, self.seed, None, *run_staging(case, self.seed))
-        workload = self.workload or _drawn(case.workload, case.shape.total_slots, self.seed)
+        workload = self.workload or drawn_once(case.workload, case.shape.total_slots, self.seed)
         return run_case(case, workload, self.seed, self.limit)
 
     def __str__(self) -> str:
@@ -105,10 +106,13 @@ def run_experiment(
         for candidate, limit in enumerate(case.limits or (None,))
         for seed in seeds
     ]
+    ran: dict[int, Run] = {}
+    for done, (at, run) in enumerate(run_all(parts, workers), 1):
+        ran[at] = run
+        progress(done, len(parts), str(parts[at]))
     by_candidate: dict[tuple[int, int], list[Run]] = {}
-    for done, (part, run) in enumerate(zip(parts, _ran(parts, workers), strict=True), 1):
-        by_candidate.setdefault(part.at, []).append(run)
-        progress(done, len(parts), str(part))
+    for at, part in enumerate(parts):
+        by_candidate.setdefault(part.at, []).append(ran[at])
     runs: list[Run] = []
     for at in range(len(experiment.cases)):
         candidates = [found for (case_at, _), found in by_candidate.items() if case_at == at]
@@ -121,28 +125,43 @@ def _typical(metric: str) -> Callable[[list[Run]], float]:
     return lambda runs: middle(metrics_of(runs, metric))
 
 
-def _ran(parts: list[_Part], workers: int) -> Iterator[Run]:
+class Runnable(Protocol[R_co]):
+    """What is run in a process; the result must be one that can be pickled."""
+
+    def run(self) -> R_co:
+        """Run it."""
+        ...
+
+
+def run_all(parts: Sequence[Runnable[R_co]], workers: int) -> Iterator[tuple[int, R_co]]:
+    """Yield the index and the result of each part, in the order of their ends; by one worker in their own order."""
     if workers == 1:
-        yield from (part.run() for part in parts)
+        yield from ((at, part.run()) for at, part in enumerate(parts))
         return
     # what a part holds cannot be pickled; a forked process has it anyway
     with ProcessPoolExecutor(workers, get_context("fork"), _adopt, (parts,)) as pool:
-        yield from pool.map(_run_one, range(len(parts)))
+        futures = {pool.submit(_run_one, at): at for at in range(len(parts))}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-_parts: list[_Part] = []
+_parts: list[Runnable[Any]] = []
 
 
-def _adopt(parts: list[_Part]) -> None:
+def _adopt(parts: Sequence[Runnable[Any]]) -> None:
     _parts[:] = parts
 
 
-def _run_one(at: int) -> Run:
+def _run_one(at: int) -> Any:
     return _parts[at].run()
 
 
 @lru_cache(maxsize=16)
-def _drawn(drawn: Drawn, slots: int, seed: int) -> Workload:
+def drawn_once(drawn: Drawn, slots: int, seed: int) -> Workload:
+    """Draw the workload, or remember it."""
     return draw(drawn, slots, seed)
 
 

@@ -1,0 +1,66 @@
+"""`yaq sim study`: what it prints, takes up and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from yaqd.cli.app import yaq
+from yaqd.cli.exits import BAD_INPUT
+from yaqd.sim.study.store import FILE
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(yaq, ["sim", "study", *words])
+
+
+def test_the_list_has_every_cell_and_the_time() -> None:
+    result = run("--list", "--only", "loads", "--workers", "2")
+    assert result.exit_code == 0, result.output
+    assert "28 cells, 5 seeds; 152 runs are left" in result.stdout
+    assert "with --workers 2" in result.stdout
+    found = json.loads(run("--list", "--json").stdout)
+    assert {cell["part"] for cell in found["cells"]} == {"main", "loads", "others"}
+    assert found["estimate_s"] > 60
+
+
+def test_a_folder_is_needed() -> None:
+    result = run("--only", "main")
+    assert result.exit_code == BAD_INPUT
+    assert "--out DIR" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_small_study_runs_and_is_taken_up(tmp_path: Path) -> None:
+    words = ("--out", str(tmp_path), "--quick", "--only", "loads")
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    store = tmp_path / FILE
+    text = store.read_bytes()
+    lines = text.splitlines(keepends=True)
+    store.write_bytes(b"".join(lines[:-1]) + lines[-1][:30])
+    again = run(*words, "--json")
+    assert again.exit_code == 0, again.output
+    figures = json.loads(again.stdout)
+    assert figures["missing"] == {}
+    assert [cell["load"] for cell in figures["cells"]] == sorted(cell["load"] for cell in figures["cells"])
+    rows = [json.loads(line) for line in store.read_bytes().splitlines()]
+    starts = [row["start"] for row in rows if "start" in row]
+    assert len(starts) == 2
+    assert starts[0]["digest"] == starts[1]["digest"]
+    assert len(rows) - len(starts) == len(lines) - 1
+
+
+@pytest.mark.slow
+def test_results_of_other_code_are_refused_and_shown(tmp_path: Path) -> None:
+    words = ("--out", str(tmp_path), "--quick", "--only", "loads")
+    assert run(*words).exit_code == 0
+    store = tmp_path / FILE
+    digest = json.loads(store.read_bytes().splitlines()[0])["start"]["digest"]
+    store.write_text(store.read_text().replace(digest, "0" * 16))
+    refused = run(*words)
+    assert refused.exit_code == BAD_INPUT
+    assert "results of other code" in refused.stderr
+    shown = run(*words, "--from-store")
+    assert shown.exit_code == 0, shown.output

@@ -1,0 +1,121 @@
+"""`yaq sim study`: the factorial study, run as far as it is not in its store, and what it says."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yaqd.cli.exits import FAILED, CommandError
+from yaqd.cli.options import json_option
+from yaqd.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from yaqd.sim.study.design import StudyCell
+    from yaqd.sim.study.store import StudyStore
+
+_HELP = """Run the factorial study of switches, and say what it shows.
+
+Which switch of ours contributes what, the best of ours against the best of stock, at which loads, and where queues at
+nodes cost. Loads are parts of capacities that are measured first.
+
+What is over is in DIR, in a file of JSON lines. The command takes up what was ended, at any point. It refuses results
+of other code. --from-store runs nothing and takes them, for tables and the page.
+
+\b
+Example:
+  yaq sim study --list
+  yaq sim study --out /tmp/study --only main --workers 2
+  yaq sim study --out /tmp/study --from-store --page study.md
+"""
+
+
+@click.command("study", help=_HELP)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Folder of the store; needed unless --list.")  # fmt: skip
+@click.option("--only", type=click.Choice(("main", "loads", "others")), multiple=True,
+              help="A part of it; may be repeated [default: all].")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
+@click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds of each cell [default: 5, quick: 1].")
+@click.option("--quick", "is_quick", is_flag=True, help="Eight nodes, few jobs, one seed: does it run at all?")
+@click.option("--list", "is_list", is_flag=True, help="Print the cells and how long they will take; run nothing.")
+@click.option("--from-store", is_flag=True, help="Run nothing; say what the store has, whatever code it is of.")
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the page to this file, and its plots to the folder `images` beside it.")  # fmt: skip
+@json_option
+def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool, **options: Any) -> None:
+    from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, small
+    from yaqd.sim.study.store import StoreError, StudyStore
+
+    chosen = cells(tuple(part for part in PARTS if part in (only or PARTS)))
+    if is_quick:
+        chosen = small(chosen)
+    seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
+    if out is None and not is_list:
+        raise CommandError("--out DIR is missing: the folder where results are kept")
+    try:
+        store = StudyStore(out or Path("/nonexistent"))
+        if is_list:
+            _list(chosen, seeds, store, options["workers"], options["as_json"])
+            return
+        if not options["from_store"]:
+            _run(chosen, seeds, store, options["workers"])
+        _show(chosen, seeds, store, options["page"], options["as_json"], is_quick)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+
+
+def _list(cells: "Sequence[StudyCell]", seeds: Sequence[int], store: "StudyStore", workers: int, as_json: bool) -> None:
+    from yaqd.sim.study.run import wanted
+
+    found = wanted(cells, seeds, store)
+    many = len(found.capacity) + found.later
+    if as_json:
+        rows = [{"part": c.part, "load": c.load, "cell": c.name, "factors": dict(c.factors)} for c in cells]
+        print_json({"cells": rows, "seeds": list(seeds), "trials_left": many, "estimate_s": round(found.estimate_s)})
+        return
+    factors = (" ".join(f"{factor} {level}" for factor, level in cell.factors) for cell in cells)
+    lines = [(cell.part, cell.load, cell.name, said) for cell, said in zip(cells, factors, strict=True)]
+    print_table(("part", "load", "cell", "factors"), lines, empty="no cell")
+    click.echo(
+        f"\n{len(cells)} cells, {len(seeds)} seeds; {many} runs are left, {len(found.capacity)} of them first: "
+        f"about {found.estimate_s / 60:.0f} min of processor time, {found.estimate_s / 60 / workers:.0f} min with "
+        f"--workers {workers}"
+    )
+
+
+def _run(cells: "Sequence[StudyCell]", seeds: Sequence[int], store: "StudyStore", workers: int) -> None:
+    from yaqd.cli.simulation.screen import progress_bar
+    from yaqd.sim.shape import Stuck
+    from yaqd.sim.study.digest import code_digest
+    from yaqd.sim.study.run import run_study
+    from yaqd.sim.study.start import start_line
+
+    digest = code_digest()
+    try:
+        with store.writing(), progress_bar("study") as progress:
+            store.check(digest)
+            store.started(start_line(sys.argv, digest))
+            run_study(cells, seeds, store, digest, workers=workers, progress=progress)
+    except (ValueError, Stuck) as error:
+        raise CommandError(f"study: {error}", FAILED) from None
+
+
+def _show(
+    cells: "Sequence[StudyCell]",
+    seeds: Sequence[int],
+    store: "StudyStore",
+    page: Path | None,
+    as_json: bool,
+    is_quick: bool,
+) -> None:
+    from yaqd.sim.study.tables import Results, lines
+    from yaqd.sim.study.tables import as_json as results_json
+
+    results = Results(cells, seeds, store)
+    if as_json:
+        print_json(results_json(results))
+    else:
+        for line in lines(results, quick=is_quick):
+            click.echo(line)

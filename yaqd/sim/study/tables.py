@@ -1,0 +1,138 @@
+"""Tables of the study: what each cell has given, over the seeds that all cells of its part have."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from yaqd.model.values import value
+from yaqd.sim.experiments.report import number, table
+from yaqd.sim.study.design import PARTS, Part, StudyCell
+from yaqd.sim.study.intervals import Interval, interval
+from yaqd.sim.study.run import capacities, capacity_of
+from yaqd.sim.study.store import StudyStore
+
+#: metric, heading, digits, whether its interval is shown
+COLUMNS: Final = (
+    ("median", "median s", 1, True),
+    ("p95", "p95 s", 1, True),
+    ("p99", "p99 s", 0, False),
+    ("max", "max s", 0, False),
+    ("slowdown_mean", "slowdown", 2, False),
+    ("utilization", "slots used %", 1, False),
+    ("rm_us_task", "RM us/task", 0, False),
+    ("capacity", "capacity %", 1, False),
+)
+
+
+@value()
+class StudyTable:
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Results:
+    """The figures of the cells, of seeds that are there for all cells of a part."""
+
+    def __init__(self, cells: Sequence[StudyCell], seeds: Sequence[int], store: StudyStore) -> None:
+        self.store: Final = store
+        self._cells: Final = {part: [cell for cell in cells if cell.part == part] for part in PARTS}
+        self.capacities: Final = {cell: capacity_of(cell, store) for cell in cells}
+        #: by part: seeds that are whole
+        self.seeds: Final[dict[Part, tuple[int, ...]]] = {
+            part: tuple(seed for seed in seeds if self._is_whole(part, seed)) for part in PARTS
+        }
+        self.asked: Final = tuple(seeds)
+
+    def cells(self, part: Part) -> list[StudyCell]:
+        """Return the cells of a part, if there is a seed that all of them have."""
+        return self._cells[part] if self.seeds[part] else []
+
+    def values(self, cell: StudyCell, metric: str) -> list[float]:
+        """Return one number a seed."""
+        capacity = self.capacities[cell]
+        if capacity is None:
+            raise ValueError(f"{cell.name}: its capacity is not there")
+        return [self.store.found[cell.trial(seed, capacity).key].figures[metric] for seed in self.seeds[cell.part]]
+
+    def mean(self, cell: StudyCell, metric: str) -> Interval:
+        """Return the mean over the seeds; of `capacity` over those that it is measured with, % of the slots."""
+        if metric != "capacity":
+            return interval(self.values(cell, metric))
+        found = [100 * part for part in capacities(cell.own_capacity_trials(), self.store)]
+        return interval(found) if found else Interval(math.nan, math.nan, math.nan)
+
+    def missing(self) -> dict[Part, int]:
+        """Return how many runs each part lacks of those that were asked for; parts that lack none are left out."""
+        lacks = {part: sum(not self._has(c, seed) for c in self._cells[part] for seed in self.asked) for part in PARTS}
+        return {part: many for part, many in lacks.items() if many}
+
+    def _is_whole(self, part: Part, seed: int) -> bool:
+        return bool(self._cells[part]) and all(self._has(cell, seed) for cell in self._cells[part])
+
+    def _has(self, cell: StudyCell, seed: int) -> bool:
+        capacity = self.capacities[cell]
+        return capacity is not None and cell.trial(seed, capacity).key in self.store.found
+
+
+def main_tables(results: Results) -> Iterator[StudyTable]:
+    """Yield a table for each load of the factorial."""
+    for load in sorted({cell.load for cell in results.cells("main")}):
+        at = [cell for cell in results.cells("main") if cell.load == load]
+        yield StudyTable(
+            f"{load:g} of stock's capacity", ("system", *headings()), tuple(_row(results, cell) for cell in at)
+        )
+
+
+def headings() -> tuple[str, ...]:
+    """Return the headings of the figures."""
+    return tuple(heading for _, heading, _, _ in COLUMNS)
+
+
+def _row(results: Results, cell: StudyCell) -> tuple[str, ...]:
+    return cell.name, *(_figure(results.mean(cell, metric), digits, more) for metric, _, digits, more in COLUMNS)
+
+
+def _figure(found: Interval, digits: int, with_interval: bool) -> str:
+    said = number(found.mid, digits)
+    return f"{said} ±{number(found.half, digits)}" if with_interval and found.half == found.half else said
+
+
+def all_tables(results: Results) -> list[StudyTable]:
+    """Return every table, in the order of the page."""
+    return list(main_tables(results))
+
+
+def lines(results: Results, *, quick: bool) -> Iterator[str]:
+    """Yield what is printed at the end of a run."""
+    if quick:
+        yield "QUICK: a small part of the study; the figures say only that it runs"
+    for found in all_tables(results):
+        yield found.title
+        yield from table(found.headings, found.rows)
+        yield ""
+    for part, many in results.missing().items():
+        yield f"{part}: {many} runs are missing"
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """Return the figures of each cell by seed, as JSON has them."""
+    rows = []
+    for part in PARTS:
+        for cell in results.cells(part):
+            capacity = results.capacities[cell]
+            figures = {name: results.values(cell, name) for name, _, _, _ in COLUMNS if name != "capacity"}
+            rows.append(
+                {
+                    "part": part,
+                    "side": cell.side,
+                    "cell": cell.name,
+                    "load": cell.load,
+                    "load_of_slots": None if capacity is None else round(cell.load * capacity, 4),
+                    "capacity_by_seed": capacities(cell.own_capacity_trials(), results.store),
+                    "factors": dict(cell.factors),
+                    "seeds": list(results.seeds[part]),
+                    "figures": figures,
+                }
+            )
+    return {"cells": rows, "missing": dict(results.missing()), "starts": list(results.store.starts)}
