@@ -19,7 +19,7 @@ from rm.services.placement import PlacementSettings
 from rm.settings.containers import ContainerSettings
 from rm.settings.quality import read_quality
 from rm.settings.queues import QueueSettings
-from rm.settings.stages import read_stages
+from rm.settings.stages import read_stages, verify_weights
 from rm.web.settings import RmWebSettings
 from yaqd.config import ConfigError, Configuration
 from yaqd.config.resource_types import ResourceType, require_dominant, resource_types
@@ -290,6 +290,7 @@ def read_refreshed(conf: Configuration) -> RefreshedSettings:
     from yaqd.config.check import worth_logging
 
     fresh = conf.reread()
+    verify_weights(fresh)
     queues = QueueSettings.read(fresh)
     found = RefreshedSettings(
         read_queues(fresh), PreemptionSettings.read(fresh), queues, read_quality(fresh), read_stages(fresh)

@@ -1,17 +1,15 @@
 """What the ResourceManager reads about leaf queues that decide by stages: the keys `yaq.clotho.*`. Blocking."""
 
 from base64 import b64encode
-from pathlib import Path
 from typing import Final
 
 from rm.scheduler.stages.spec import StagesSpec
 from yaqd.config import Configuration
-from yaqd.config.stage_weights import shipped_weights
+from yaqd.config.stage_weights import REMEDY, WEIGHTS_KEY, configured_weights
 from yaqd.policies.clotho.policies import LEARNED, Chooser
-from yaqd.policies.clotho.weights import BYTES_MAX
+from yaqd.policies.clotho.weights import BYTES_MAX, WeightsError, unpack
 
 _PREFIX: Final = "yaq.clotho."
-_WEIGHTS: Final = "yaq.clotho.weights"
 
 
 def read_stages(conf: Configuration) -> StagesSpec:
@@ -19,20 +17,20 @@ def read_stages(conf: Configuration) -> StagesSpec:
     policy = conf.get_named(_PREFIX + "policy", Chooser.check)
     return StagesSpec(
         policy,
-        b64encode(_weights(conf)).decode() if policy == LEARNED else "",
+        b64encode(configured_weights(conf, BYTES_MAX + 1)).decode() if policy == LEARNED else "",
         conf.get_duration_ms(_PREFIX + "interval-ms", minimum=0, maximum=60_000) / 1000,
         conf.get_duration_ms(_PREFIX + "move", minimum=0, maximum=600_000) / 1000,
     )
 
 
-def _weights(conf: Configuration) -> bytes:
-    """Return the learned policy's weights. Whoever decides by them verifies them, and does without bad ones."""
-    path = (conf.get(_WEIGHTS) or "").strip()
-    if not path:
-        return shipped_weights()
+def verify_weights(conf: Configuration) -> None:
+    """Raise ConfigError where the learned policy would decide by weights that do not load.
+
+    A start does without them; a check and a refresh name them.
+    """
+    if conf.get_named(_PREFIX + "policy", Chooser.check) != LEARNED:
+        return
     try:
-        with Path(path).open("rb") as file:
-            return file.read(BYTES_MAX + 1)
-    except OSError as error:
-        fix = "name a file that `yaq clotho train` wrote"
-        raise conf.error(_WEIGHTS, f"cannot be read: {error.strerror}", fix) from None
+        unpack(configured_weights(conf, BYTES_MAX + 1))
+    except WeightsError as error:
+        raise conf.error(WEIGHTS_KEY, f"has no weights that load: {error}", REMEDY) from None

@@ -1,11 +1,14 @@
 """`yaq conf check` refuses what the daemons refuse, each mistake with its file and line."""
 
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from yaqd.cli.app import yaq
+from yaqd.config.stage_weights import shipped_weights
 
 QUEUES = "yarn.scheduler.capacity."
 
@@ -43,6 +46,7 @@ def check_queues(folder: Path, **settings: str) -> Result:
         ("mapreduce.job.priority", "URGENT", "no priority"),
         ("mapreduce.map.output.compress.codec", "lzo", "write lz4, snappy, zstd or none"),
         ("yaq.log.level", "LOUD", "not one of DEBUG"),
+        ("yaq.clotho.weights", "stages.npz", "not an absolute path; give the full path"),
     ],
 )
 def test_what_a_daemon_or_a_client_refuses_is_an_error(tmp_path: Path, key: str, value: str, words: str) -> None:
@@ -73,6 +77,26 @@ def test_what_a_node_or_a_job_that_merges_refuses_is_an_error(tmp_path: Path, ke
     assert result.exit_code == 2, result.output
     (line,) = [line for line in result.output.splitlines() if "error: " in line]
     assert line.startswith(f"{tmp_path}/yarn-site.xml:3: error: {key}: ") and words in line
+
+
+@pytest.mark.parametrize(
+    ("damaged", "words"),
+    [
+        (lambda whole: whole[:900], "no .npz of plain arrays"),
+        (lambda whole: pickle.dumps(whole), "no .npz of plain arrays"),
+        (lambda whole: whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:], "has no weights that load"),
+        (lambda whole: whole * 4, "weights have at most 65536"),
+    ],
+    ids=["truncated", "pickled", "changed", "long"],
+)
+def test_weights_that_do_not_load_are_named(tmp_path: Path, damaged: Callable[[bytes], bytes], words: str) -> None:
+    (bad := tmp_path / "bad.npz").write_bytes(damaged(shipped_weights()))
+    result = check(tmp_path, {"yaq.clotho.weights": str(bad)})
+    (line,) = [line for line in result.output.splitlines() if "error: " in line]
+    assert line.startswith(f"{tmp_path}/yarn-site.xml:2: error: yaq.clotho.weights: has no weights that load: ")
+    assert words in line and result.exit_code == 2
+    bad.write_bytes(shipped_weights())
+    assert check(tmp_path, {"yaq.clotho.weights": str(bad)}).exit_code == 0
 
 
 def test_a_folder_without_configuration_files_is_not_sound(tmp_path: Path) -> None:

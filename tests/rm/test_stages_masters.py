@@ -7,13 +7,19 @@ import pytest
 
 from tests.rm.rm_commands import get
 from tests.rm.rm_harness import FakeMaster, Harness, ask, cluster
+from tests.rm.rm_queueing import site
+from yaqd.config.stage_weights import shipped_weights
+from yaqd.ipc import RpcClient
+from yaqd.ipc.errors import RemoteException
 from yaqd.model import ApplicationId
 from yaqd.model.stages import StagesOrder
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.protocols import ApplicationMasterProtocol
+from yaqd.proto.protocols import ResourceManagerAdministrationProtocol as Admin
 from yaqd.proto.stages import stages_order
 from yaqd.proto.words import STAGES
+from yaqd.proto.yarn_admin_pb2 import RefreshQueuesRequest
 
 QUEUE = {"yarn.scheduler.capacity.root.default.ordering-policy": "clotho"}
 
@@ -96,3 +102,22 @@ async def test_damaged_weights_leave_weighted_fair_sharing(tmp_path: Path, caplo
     async with cluster(QUEUE | {"yaq.clotho.weights": str(bad)}) as harness:
         assert await two_containers(harness) == 2
     assert sum("as its weights do not load: no .npz of plain arrays" in line for line in caplog.messages) == 1
+
+
+async def test_a_refresh_refuses_damaged_weights_and_leaves_what_runs(tmp_path: Path) -> None:
+    stages = tmp_path / "stages.npz"
+    stages.write_bytes(shipped_weights())
+    async with cluster(conf=site(tmp_path, **QUEUE, **{"yaq.clotho.weights": str(stages)})) as harness:
+        before = harness.manager.scheduler._stages.spec
+        operator = RpcClient("127.0.0.1", harness.manager.servers.admin.port, user="root")
+        try:
+            for damaged in (b"PK nothing", shipped_weights()[:900]):
+                stages.write_bytes(damaged)
+                with pytest.raises(RemoteException, match=r"stay as they are: .*site.xml:3: yaq.clotho.weights.*load"):
+                    await operator.call(Admin.refreshQueues, RefreshQueuesRequest())
+                assert harness.manager.scheduler._stages.spec is before
+            stages.write_bytes(shipped_weights("makespan"))
+            await operator.call(Admin.refreshQueues, RefreshQueuesRequest())
+            assert harness.manager.scheduler._stages.spec.weights != before.weights
+        finally:
+            await operator.close()

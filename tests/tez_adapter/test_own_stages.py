@@ -1,12 +1,19 @@
 """A flow's idle containers under a ResourceManager that does not decide about stages."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.policies.clotho.scenes import random_job, scene
 from tests.tez_adapter.tez_stages import Ordered, after, stages
 from tez_adapter.core.states import JobState
 from tez_adapter.master.own_stages import OwnStages
 from yaqd.config import ConfigError, Configuration
+from yaqd.config.stage_weights import shipped_weights
+from yaqd.policies.clotho.heuristics import WeightedFair
+from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.policies import Chooser
+from yaqd.policies.clotho.weights import pack, unpack
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.words import STAGES
 
@@ -81,3 +88,35 @@ def test_an_unknown_policy_is_refused_with_its_key() -> None:
     conf = Configuration.load().with_overrides({"yaq.clotho.policy": "magic"})
     with pytest.raises(ConfigError, match=r"yaq.clotho.policy.*there is none; known: clotho, fifo, "):
         OwnStages.of(conf, Alone(1).machine)
+
+
+def _of(path: Path) -> OwnStages:
+    return OwnStages.of(Configuration.load().with_overrides({"yaq.clotho.weights": str(path)}), Alone(1).machine)
+
+
+def test_it_decides_by_the_weights_that_the_configuration_names(tmp_path: Path) -> None:
+    weights = unpack(shipped_weights()).flat()
+    (tmp_path / "own.npz").write_bytes(pack(-weights, {}))
+    policy = _of(tmp_path / "own.npz")._chooser.policy
+    assert isinstance(policy, Learned)
+    job = random_job(3)
+    ours, shipped = policy.scores(scene(job)), Learned(shipped_weights()).scores(scene(job))
+    assert ours is not None and shipped is not None and (ours.score != shipped.score).any()
+
+
+@pytest.mark.parametrize("data", [None, b"none"], ids=["absent", "damaged"])
+def test_without_weights_that_load_weighted_fair_sharing_decides_and_the_log_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes | None
+) -> None:
+    path = tmp_path / "own.npz"
+    if data is not None:
+        path.write_bytes(data)
+    for response in (OURS, STOCK):
+        own = _of(path)
+        assert not caplog.messages, "a ResourceManager that decides does so by weights of its own"
+        own.registered(response)
+    found = scene(random_job(3), random_job(4), source=0)
+    assert own._chooser.choose(found) == WeightedFair().choose(found)
+    (line,) = caplog.messages
+    assert str(path) in line and "No such file" in line if data is None else "no .npz of plain arrays" in line
+    assert "weighted-fair decides" in line or "weighted fair sharing decides" in line

@@ -42,6 +42,7 @@ _DAEMONS: Final = (
 #: of these, what whoever submits, the job manager or its tasks read as well
 _JOBS_TOO: Final = (
     "yaq.clotho.policy",
+    "yaq.clotho.weights",
     "yaq.riffle.shuffle.index-memory",
     "yarn.log-aggregation.TFile.",
     "yarn.nodemanager.remote-app-log-dir",

@@ -1,7 +1,7 @@
 """Where a flow's idle containers go on under a ResourceManager that does not decide about stages: a stock one.
 
-The policy is the one that queues with `ordering-policy=clotho` have (`yaq.clotho.policy`). It sees this job alone.
-So it says which stage goes on, and not how many containers the job should have.
+The policy is the one that queues with `ordering-policy=clotho` have (`yaq.clotho.policy`, `yaq.clotho.weights`).
+It sees this job alone. So it says which stage goes on, and not how many containers the job should have.
 """
 
 import logging
@@ -11,25 +11,28 @@ from typing import Final
 from tez_adapter.core import events as ev
 from tez_adapter.core.machine import JobMachine
 from tez_adapter.core.states import JobState
-from yaqd.config import Configuration
-from yaqd.config.stage_weights import shipped_weights
+from yaqd.config import ConfigError, Configuration
+from yaqd.config.stage_weights import configured_weights
 from yaqd.model.stages import StagesOrder
 from yaqd.policies.clotho.facts import Scene
 from yaqd.policies.clotho.policies import LEARNED, Chooser
 from yaqd.policies.clotho.told import ToldStages
+from yaqd.policies.clotho.weights import BYTES_MAX
 from yaqd.proto import yarn_service_pb2 as pb
 from yaqd.proto.words import STAGES
 
 log = logging.getLogger(__name__)
 
+_INSTEAD: Final = "weighted-fair"
 #: a container changes no job here
 _MOVE_S: Final = 0.0
 
 
 class OwnStages:
-    def __init__(self, machine: JobMachine, chooser: Chooser) -> None:
+    def __init__(self, machine: JobMachine, chooser: Chooser, odd: str = "") -> None:
+        """`odd`: what is logged where the policy decides."""
         self._machine = machine
-        self._chooser = chooser
+        self._chooser, self._odd = chooser, odd
         self._stages = ToldStages()
         self._orders = 0
         self._is_on = False
@@ -38,14 +41,21 @@ class OwnStages:
 
     @classmethod
     def of(cls, conf: Configuration, machine: JobMachine) -> "OwnStages":
-        """Raises ConfigError."""
+        """Raises ConfigError, but not for weights: a node need not have the file. Blocking."""
         name = conf.get_named("yaq.clotho.policy", Chooser.check)
-        weights = shipped_weights() if name == LEARNED else b""
+        if name != LEARNED:
+            return cls(machine, Chooser(name, note=log.warning))
+        try:
+            weights = configured_weights(conf, BYTES_MAX + 1)
+        except ConfigError as error:
+            return cls(machine, Chooser(_INSTEAD, note=log.warning), f"{error}; {_INSTEAD} decides instead")
         return cls(machine, Chooser(name, weights, note=log.warning))
 
     def registered(self, response: pb.RegisterApplicationMasterResponse) -> None:
         """Note whether this ResourceManager decides about stages, where its queue says so."""
         self._is_on = STAGES not in response.yaq_understands
+        if self._is_on and self._odd:
+            log.warning("%s", self._odd)
 
     def follow(self, now: float) -> ev.StagesOrdered | None:
         """Return where the containers go on that wait for word. `now`: the machine's seconds."""

@@ -95,9 +95,11 @@ def _resource_manager(conf: Configuration) -> None:
     from rm.nodes.sizes import read_node_sizes
     from rm.nodes.topology import Topology
     from rm.settings.daemon import RmSettings
+    from rm.settings.stages import verify_weights
     from yaqd.ipc import server_limits
 
     RmSettings.read(conf)
+    verify_weights(conf)
     server_limits(conf)
     Topology.read(conf)
     read_node_sizes(conf)
