@@ -15,13 +15,14 @@ def show_stages(found: dict[str, Any]) -> None:
     among = f"{jobs} application{'s' * (jobs != 1)}"
     when = "has not decided yet" if ago_s is None else f"decided {duration(1000 * ago_s)} ago"
     click.echo(f"\nIts queue decides by stages, by the policy {found['policy']}, among {among}. It {when}.")
-    limit = "not chosen so far" if found["limit"] is None else f"should have {found['limit']} at most"
+    has = found["containers"]
     idle = f", {found['idle']} of them idle" if found["idle"] else ""
-    click.echo(f"  It has {found['containers']} containers{idle}; {limit}.")
-    click.echo(f"  Weighted fair sharing would give it {_fair(found['weightedFair'])}.")
+    click.echo(f"  It has {has} container{'s' * (has != 1)}{idle}; {_limit(found)}.")
+    if said := _fair(found):
+        click.echo(f"  Weighted fair sharing would {said}.")
     for reason, count in found["fallbacks"].items():
         if count:
-            click.echo(f"  Weighted fair sharing decided {count} times, as {reason}.")
+            click.echo(f"  Weighted fair sharing decided {count} time{'s' * (count != 1)}, as {reason}.")
     print_table(_HEADINGS, [_row(stage) for stage in found["stages"]], empty="")
     for choice in found["choices"]:
         whose = "free ones" if choice["source"] is None else f"those of {choice['source']}"
@@ -29,10 +30,22 @@ def show_stages(found: dict[str, Any]) -> None:
         click.echo(f"  chosen: {choice['containers']} of {whose} for {to}")
 
 
+def _limit(found: dict[str, Any]) -> str:
+    if found["jobs"] == 1:
+        return "no other application there has work left, so it may have what it asks for"
+    if found["limit"] is None:
+        return "how many it should have was not chosen so far"
+    return f"it should have {found['limit']} at most, as others want some"
+
+
 def _fair(found: dict[str, Any]) -> str:
-    if found["application"] is None:
-        return str(found["limit"])
-    return f"{found['limit']}, and the next one to {found['application']}, stage {found['priority']}"
+    """Return what weighted fair sharing would do; "": nothing."""
+    fair = found["weightedFair"]
+    serves = fair["application"] is not None
+    if found["jobs"] == 1:
+        return f"serve its stage {fair['priority']} next" if serves else ""
+    gives = f"give it {fair['limit']}" if fair["limit"] else "give it no more, as all its tasks have containers"
+    return f"{gives}, and the next one to {fair['application']}, stage {fair['priority']}" if serves else gives
 
 
 def _row(stage: dict[str, Any]) -> tuple[str, ...]:
