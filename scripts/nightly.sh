@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for every commit: coverage, all stock programs, new random cases, faults, damaged messages,
-# small benchmarks.
+# small benchmarks, and each figure that README and docs claim beside today's.
 #   scripts/nightly.sh [SEED]     SEED: a number, by default the day's
 # Takes hours on two cores. Exit code 0: every part passed. Each part's output is in $YAQD_NIGHTLY, by default
 # ./nightly-SEED.
@@ -32,4 +32,5 @@ part hostile "$venv/bin/python" tests/hostile --frames 1000000 --seed "$seed"
 for name in launch mapreduce interop scheduler rm_load; do
   part "bench-$name" "$venv/bin/python" -m "benchmarks.$name" --runs 1 --scale 0.1
 done
+part claims scripts/claims.sh
 exit $failed

@@ -146,6 +146,8 @@ def test_every_experiment_is_sound_as_data(name: str) -> None:
     for row in experiment.rows:
         assert row.measure.metric in NAMES
         assert {row.measure.case, row.measure.against or row.measure.case} <= set(labels)
+        assert row.sense in ("at-least", "at-most") or row.bound is None, row.id
+        assert 0 <= row.tolerance < 1, row.id
     assert len({row.id for row in experiment.rows}) == len(experiment.rows)
     for plot in experiment.plots:
         assert set(plot.cases) <= set(labels)

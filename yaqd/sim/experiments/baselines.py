@@ -66,9 +66,9 @@ BASELINES: Final = Experiment(
             for row, other in (("mercury", "Mercury"), ("sampling", "batch sampling"), ("sparrow", "Sparrow"))
         ),
         Row("5s-yarn", "5 s tasks, 4 x 8: slots used, YARN (reported: measured live)",
-            Measure("utilization", "5 s: YARN"), 55.7, "%", "near", 0.1, 1),
+            Measure("utilization", "5 s: YARN"), 55.7, "%", "near", tolerance=0.1, digits=1),
         Row("5s-opportunistic", "the same, stock opportunistic queues (reported: measured live)",
-            Measure("utilization", "5 s: YARN, opportunistic"), 94.9, "%", "near", 0.05, 1),
+            Measure("utilization", "5 s: YARN, opportunistic"), 94.9, "%", "near", tolerance=0.05, digits=1),
         Row("5s-ours", "the same, ours", Measure("utilization", "5 s: ours"), 95.0, "%", digits=1),
     ),
     plots=tuple(

@@ -78,8 +78,8 @@ UTILIZATION: Final = Experiment(
                 reported,
                 "%",
                 "shown" if load in _UNLIKE else "near",
-                0.1,
-                1,
+                tolerance=0.1,
+                digits=1,
             )
             for load, reported in _REPORTED_YARN.items()
         ),
