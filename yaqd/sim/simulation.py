@@ -48,8 +48,8 @@ def simulate(
 ) -> SimResult:
     """Run the workload to its end, or until `horizon_s`.
 
-    `skip_idle=False` plays every heartbeat and changes nothing but the time it takes. With a `clock` of processor time,
-    ns, the count `decision_ns` has what the ResourceManager's decisions took. Raises `ValueError` for a workload that
+    `skip_idle=False` plays every heartbeat and changes nothing but the time it takes. With a `clock`, ns, the
+    count `decision_ns` has what the ResourceManager's decisions took. Raises `ValueError` for a workload that
     no cluster could run and `Stuck` for one that this cluster cannot finish.
     """
     check(workload)

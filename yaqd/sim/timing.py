@@ -12,7 +12,7 @@ class TimedScheduler:
     """A scheduler whose `handle` is timed. What is asked of its facts costs too, and is not counted."""
 
     def __init__(self, scheduler: Scheduler, clock: Callable[[], int]) -> None:
-        """`clock` tells processor time of this thread, ns."""
+        """`clock` tells the time, ns."""
         self._scheduler: Final = scheduler
         self._clock: Final = clock
         self.facts: Final[Facts] = scheduler.facts

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yaqd.sim.study.intervals import interval, ratio, t975
+from yaqd.sim.study.report.intervals import interval, ratio, t975
 
 NUMBERS = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 POSITIVE = st.lists(st.tuples(st.floats(0.01, 1e3), st.floats(0.01, 1e3)), min_size=2, max_size=12)

@@ -110,8 +110,9 @@ def _show(
     as_json: bool,
     is_quick: bool,
 ) -> None:
-    from yaqd.sim.study.tables import Results, lines
-    from yaqd.sim.study.tables import as_json as results_json
+    from yaqd.sim.study.report.findings import as_json as results_json
+    from yaqd.sim.study.report.findings import lines
+    from yaqd.sim.study.report.tables import Results
 
     results = Results(cells, seeds, store)
     if as_json:

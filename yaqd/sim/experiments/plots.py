@@ -5,7 +5,8 @@ shown as spread and not hidden in a mean. Under the axes stand the cluster and t
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,8 +20,8 @@ FORMATS: Final = ("png", "svg")
 #: dots per inch of the PNG
 _DPI: Final = 130
 #: colours that differ for most eyes and in print (Okabe and Ito 2008), the first for what we compare with
-_COLOURS: Final = ("#6b6b6b", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_LINES: Final = ("-", "-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
+COLOURS: Final = ("#6b6b6b", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+LINES: Final = ("-", "-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 #: inches
 _WIDTH: Final = 8.2
 _HEIGHT: Final = 5.0
@@ -50,6 +51,19 @@ class NoPlots(Exception):
 
 def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> list[Path]:
     """Draw every figure as `<experiment>-<plot>.png` and `.svg` in `folder`. Raises NoPlots, OSError."""
+    written = []
+    with plotting(experiment.name):
+        for plot in experiment.plots:
+            written += save(draw_plot(experiment, runs, plot), folder, f"{experiment.name}-{plot.name}")
+    return written
+
+
+@contextmanager
+def plotting(name: str) -> Iterator[Any]:
+    """Have matplotlib's pyplot, in the style of all figures here, as long as this lasts. Raises NoPlots.
+
+    `name`: what the ids in an SVG are made of, so that the same numbers make the same file.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -57,18 +71,21 @@ def draw_plots(experiment: Experiment, runs: Sequence[Run], folder: Path) -> lis
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    written = []
-    # a fixed seed of its ids, so that the same numbers make the same file
-    with plt.rc_context({"svg.hashsalt": experiment.name, "font.size": 10, "axes.spines.right": False,
+    with plt.rc_context({"svg.hashsalt": name, "font.size": 10, "axes.spines.right": False,
                          "axes.spines.top": False, "axes.grid": True, "grid.alpha": 0.25}):  # fmt: skip
-        for plot in experiment.plots:
-            figure = draw_plot(experiment, runs, plot)
-            for kind in FORMATS:
-                path = folder / f"{experiment.name}-{plot.name}.{kind}"
-                metadata = {"Date": None} if kind == "svg" else None
-                figure.savefig(path, dpi=_DPI, metadata=metadata)
-                written.append(path)
-            plt.close(figure)
+        yield plt
+
+
+def save(figure: Any, folder: Path, stem: str, kinds: Sequence[str] = FORMATS) -> list[Path]:
+    """Write a figure in each of the formats, close it, and return the files."""
+    import matplotlib.pyplot as plt
+
+    written = []
+    for kind in kinds:
+        path = folder / f"{stem}.{kind}"
+        figure.savefig(path, dpi=_DPI, metadata={"Date": None} if kind == "svg" else None)
+        written.append(path)
+    plt.close(figure)
     return written
 
 
@@ -78,13 +95,18 @@ def draw_plot(experiment: Experiment, runs: Sequence[Run], plot: Plot) -> Any:
 
     figure, axes = plt.subplots(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     _KINDS[plot.kind](axes, plot, [run for run in runs if not plot.cases or run.label in plot.cases])
-    axes.set_title(plot.title, loc="left", fontsize=11, fontweight="bold")
+    title(axes, plot.title)
     foot = _foot(figure, experiment, runs, plot)
     figure.supxlabel(foot, fontsize=_FOOT_SIZE, x=0.01, ha="left", color="#444444")
     more = foot.count("\n") + 1 - _FOOT_LINES
     if more > 0:
         figure.set_figheight(figure.get_figheight() + more * _FOOT_SIZE * _LINE / 72)
     return figure
+
+
+def title(axes: Any, text: str) -> None:
+    """Put a figure's title where all have it."""
+    axes.set_title(text, loc="left", fontsize=11, fontweight="bold")
 
 
 def _foot(figure: Any, experiment: Experiment, runs: Sequence[Run], plot: Plot) -> str:
@@ -138,9 +160,9 @@ def _cdf(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
         if not times.size:
             continue
         part = np.arange(1, times.size + 1) / times.size * 100
-        colour = _COLOURS[at % len(_COLOURS)]
+        colour = COLOURS[at % len(COLOURS)]
         median = float(np.median(times))
-        axes.plot(times, part, color=colour, linestyle=_LINES[at % len(_LINES)], linewidth=_width(label),
+        axes.plot(times, part, color=colour, linestyle=LINES[at % len(LINES)], linewidth=_width(label),
                   label=f"{label} (median {median:.0f} s)")  # fmt: skip
         axes.plot([median], [50], "o", color=colour, markersize=5)
     if plot.log:
@@ -182,7 +204,7 @@ def _bars(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
         values = _of(runs, label, plot.metric)
         mid = middle(values)
         low, high = span(values)
-        axes.bar(at, mid, 0.62, color=_COLOURS[_bar_colour(short[at])], zorder=2)
+        axes.bar(at, mid, 0.62, color=COLOURS[_bar_colour(short[at])], zorder=2)
         axes.errorbar(at, mid, [[mid - low], [high - mid]], color="#222222", capsize=3, zorder=3, linewidth=1)
         axes.annotate(f"{mid:.3g}", (at, mid / 2), ha="center", color="white", fontsize=8, zorder=4)
         if label in reported:
@@ -231,13 +253,13 @@ def _lines(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     for at, (line, values) in enumerate(points.items(), 1):
         values.sort(key=lambda point: point[0])
         xs = [x for x, _ in values]
-        colour = _COLOURS[at % len(_COLOURS)]
+        colour = COLOURS[at % len(COLOURS)]
         axes.plot(xs, [middle(v) for _, v in values], "o-", color=colour, markersize=4, label=line)
         axes.fill_between(
             xs, [span(v)[0] for _, v in values], [span(v)[1] for _, v in values], color=colour, alpha=0.15
         )
     for at, label in enumerate(flat):
-        axes.axhline(middle(_of(runs, label, plot.metric)), color=_COLOURS[0], linestyle=("--", ":", "-.")[at % 3],
+        axes.axhline(middle(_of(runs, label, plot.metric)), color=COLOURS[0], linestyle=("--", ":", "-.")[at % 3],
                      label=label)  # fmt: skip
     for label, number in plot.reported:
         found = _POINT.match(label)
@@ -274,7 +296,7 @@ def _shares(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     for at, (label, run) in enumerate({run.label: run for run in reversed(runs)}.items()):
         for queue_at, (queue, parts) in enumerate(sorted(run.shares.items())):
             times = (np.arange(len(parts)) + 0.5) * SHARE_WINDOW_S
-            axes.plot(times, np.array(parts) * 100, color=_COLOURS[1 + queue_at], linestyle=_LINES[(1, 2, 4)[at % 3]],
+            axes.plot(times, np.array(parts) * 100, color=COLOURS[1 + queue_at], linestyle=LINES[(1, 2, 4)[at % 3]],
                       label=f"queue {queue}, {label}", linewidth=1.3)  # fmt: skip
     for at, (_, number) in enumerate(plot.reported):
         axes.axhline(number, color="black", linewidth=1, label="configured" if not at else None)
@@ -293,7 +315,7 @@ def _course(axes: Any, plot: Plot, runs: Sequence[Run]) -> None:
     first = {run.label: run for run in reversed(runs)}
     for at, (label, run) in enumerate(reversed(first.items())):
         times = (np.arange(len(run.course)) + 0.5) * _COURSE_S
-        axes.plot(times, run.course, color=_COLOURS[at % len(_COLOURS)], linestyle=_LINES[at % len(_LINES)],
+        axes.plot(times, run.course, color=COLOURS[at % len(COLOURS)], linestyle=LINES[at % len(LINES)],
                   label=label, linewidth=1.3)  # fmt: skip
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time (s)")

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from yaqd.model.values import value
-from yaqd.sim.experiments.report import number, table
+from yaqd.sim.experiments.report import number
 from yaqd.sim.study.design import PARTS, Part, StudyCell
-from yaqd.sim.study.intervals import Interval, interval
+from yaqd.sim.study.report.intervals import Interval, interval
 from yaqd.sim.study.run import capacities, capacity_of
 from yaqd.sim.study.store import StudyStore
 
@@ -77,11 +77,15 @@ class Results:
 
 def main_tables(results: Results) -> Iterator[StudyTable]:
     """Yield a table for each load of the factorial."""
-    for load in sorted({cell.load for cell in results.cells("main")}):
+    for load in main_loads(results):
         at = [cell for cell in results.cells("main") if cell.load == load]
-        yield StudyTable(
-            f"{load:g} of stock's capacity", ("system", *headings()), tuple(_row(results, cell) for cell in at)
-        )
+        title = f"{load:g} of stock's capacity"
+        yield StudyTable(title, ("system", *headings()), tuple(_row(results, cell) for cell in at))
+
+
+def main_loads(results: Results) -> list[float]:
+    """Return the loads of the factorial."""
+    return sorted({cell.load for cell in results.cells("main")})
 
 
 def headings() -> tuple[str, ...]:
@@ -90,49 +94,10 @@ def headings() -> tuple[str, ...]:
 
 
 def _row(results: Results, cell: StudyCell) -> tuple[str, ...]:
-    return cell.name, *(_figure(results.mean(cell, metric), digits, more) for metric, _, digits, more in COLUMNS)
+    return cell.name, *(plus_minus(results.mean(cell, metric), digits, more) for metric, _, digits, more in COLUMNS)
 
 
-def _figure(found: Interval, digits: int, with_interval: bool) -> str:
+def plus_minus(found: Interval, digits: int, with_interval: bool = True) -> str:
+    """Return a mean as tables have it, with half of its interval where there is one."""
     said = number(found.mid, digits)
     return f"{said} ±{number(found.half, digits)}" if with_interval and found.half == found.half else said
-
-
-def all_tables(results: Results) -> list[StudyTable]:
-    """Return every table, in the order of the page."""
-    return list(main_tables(results))
-
-
-def lines(results: Results, *, quick: bool) -> Iterator[str]:
-    """Yield what is printed at the end of a run."""
-    if quick:
-        yield "QUICK: a small part of the study; the figures say only that it runs"
-    for found in all_tables(results):
-        yield found.title
-        yield from table(found.headings, found.rows)
-        yield ""
-    for part, many in results.missing().items():
-        yield f"{part}: {many} runs are missing"
-
-
-def as_json(results: Results) -> dict[str, Any]:
-    """Return the figures of each cell by seed, as JSON has them."""
-    rows = []
-    for part in PARTS:
-        for cell in results.cells(part):
-            capacity = results.capacities[cell]
-            figures = {name: results.values(cell, name) for name, _, _, _ in COLUMNS if name != "capacity"}
-            rows.append(
-                {
-                    "part": part,
-                    "side": cell.side,
-                    "cell": cell.name,
-                    "load": cell.load,
-                    "load_of_slots": None if capacity is None else round(cell.load * capacity, 4),
-                    "capacity_by_seed": capacities(cell.own_capacity_trials(), results.store),
-                    "factors": dict(cell.factors),
-                    "seeds": list(results.seeds[part]),
-                    "figures": figures,
-                }
-            )
-    return {"cells": rows, "missing": dict(results.missing()), "starts": list(results.store.starts)}
