@@ -4,14 +4,17 @@ from math import inf, prod
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.examples import examples
 from yaqd.policies.clotho.facts import StagePolicy
 from yaqd.policies.clotho.heuristics import Capped, Fair, Fifo, Packing, Shortest, Trouble, WeightedFair
 from yaqd.policies.clotho.learned import Learned
 from yaqd.policies.clotho.weights import arrays_of, flat_of, pack, unpack
 from yaqd.sim.stages.rules import DECIMA, Finished, Rules
 from yaqd.sim.stages.world import run_load
-from yaqd.sim.workloads.graphs import draw_graphs, draw_load
+from yaqd.sim.workloads.graphs import GraphLoad, draw_graphs, draw_load
 
 pytest.importorskip("numba")
 
@@ -69,6 +72,57 @@ def test_the_network_decides_the_same_in_both_simulators(seed: int, rules: Rules
     weights = flat_of(unpack(data).arrays)
     assert (arrays_of(weights)["enter"] == unpack(data).arrays["enter"]).all()
     _same(run_load(load, policy, rules, _TRACE), learned_run(load, weights, rules, _TRACE))
+    assert not any(policy.fallbacks.values())
+
+
+_MANY = draw_graphs(2)
+#: small enough for the plain simulator to run many
+_SMALL = np.flatnonzero(np.add.reduceat(_MANY.tasks, _MANY.first[:-1]) <= 150)
+_ANY_RULES = st.builds(Rules, st.integers(1, 30), st.floats(0.0, 10.0), st.floats(0.0, 3.0))
+_ANY_LOAD = st.builds(
+    lambda seed, jobs, gap_s, sigma: draw_load(_MANY, seed, jobs, gap_s, sigma, _SMALL),
+    st.integers(0, 2**31),
+    st.integers(1, 6),
+    st.floats(0.0, 40.0),
+    st.floats(0.0, 1.5),
+)
+
+
+def _weighted(exponent: float, leaves: bool, holds: bool) -> tuple[StagePolicy, int, compiled.Knobs]:
+    knobs = (exponent, 0.0, inf, float(holds), float(leaves), float(leaves))
+    return WeightedFair(exponent, leaves, holds), compiled.WEIGHTED, knobs
+
+
+def _capped(c: float, e: float, clearly_s: float, holds: bool) -> tuple[StagePolicy, int, compiled.Knobs]:
+    return Capped(c, e, clearly_s, holds), compiled.CAPPED, (c, e, clearly_s, float(holds), 1.0, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(deadline=None, max_examples=examples(60))
+@given(
+    st.builds(_weighted, st.floats(-2.0, 1.0), st.booleans(), st.booleans())
+    | st.builds(_capped, st.floats(0.0, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 1000.0) | st.just(inf), st.booleans())
+    | st.sampled_from(PAIRS),
+    _ANY_LOAD,
+    _ANY_RULES,
+)
+def test_heuristics_of_any_options_decide_the_same(
+    pair: tuple[StagePolicy, int, compiled.Knobs], load: GraphLoad, rules: Rules
+) -> None:
+    policy, kind, knobs = pair
+    _same(run_load(load, policy, rules, _TRACE), heuristic_run(load, kind, knobs, rules, _TRACE))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(deadline=None, max_examples=examples(40))
+@given(st.integers(0, 2**31), st.floats(0.0, 2.5), st.booleans(), _ANY_LOAD, _ANY_RULES)
+def test_any_network_decides_the_same(seed: int, noise: float, imitates: bool, load: GraphLoad, rules: Rules) -> None:
+    start = beginning(seed, imitates)
+    data = pack(start + noise * np.random.default_rng(seed).normal(size=len(start)), {})
+    policy = Learned(data)
+    _same(run_load(load, policy, rules, _TRACE), learned_run(load, unpack(data).flat(), rules, _TRACE))
     assert not any(policy.fallbacks.values())
 
 
