@@ -5,9 +5,10 @@ What mergers ask of their disks is what they would: their windows are planned by
 
 Rows `reads`, `reads-best-effort`: 2,000 x 200, 40 files a merge: read requests of one reducer.
 Rows `reads-paper`, `reads-paper-best-effort`: the paper's 8,000 x 2,500 with blocks of 150 KB, the same.
-Rows `units-paper`, `units-paper-best-effort`: its reducers' reads in units of 512 KB, millions; a read costs 17 units
-more than its bytes, which is what the paper's own 360 M without merging come to. With what the mergers read, and with
-what they read and write, in the same units: beside.
+Rows `units`, `units-best-effort`: its reducers' reads in units of 512 KB, millions, and nothing for a read itself.
+Rows `units-paper`, `units-paper-best-effort`: the same where a read costs 17 units more than its bytes. That number is
+fitted: the paper's own 360 M without merging come to it, and most of these rows' ratio is that number. With what the
+mergers read, and with what they read and write, in the same units: beside.
 Rows `job-1` .. `job-4`: its production jobs, all requests in millions, the mergers' own included, as the automatic
 choice has them merged and with best effort 95 %, as job managers do by default. The mergers have the memory of the
 paper's, 8 GB a node, for 10 merges at a time (it says 10 to 20); what they ask for with the memory that is shipped,
@@ -25,7 +26,7 @@ from benchmarks.report import Row, make_row
 from benchmarks.riffle.counts import Shuffle, count
 from riffle_merger.merger.requests import MergerRequests
 from riffle_merger.plan.automatic import BLOCKS, Choice, DiskShape, ShuffleShape, choose
-from riffle_merger.plan.counts import ReadCounter
+from riffle_merger.plan.counts import ReadCounter, Unit
 from riffle_merger.plan.merge_scheduler import MergeSpec
 from riffle_merger.plan.policy import OFF, MergePolicy
 
@@ -51,16 +52,24 @@ ROWS: Final = (
     "reads-best-effort",
     "reads-paper",
     "reads-paper-best-effort",
+    "units",
+    "units-best-effort",
     "units-paper",
     "units-paper-best-effort",
     *JOBS,
 )
 
 
-def merged(shuffle: Shuffle, policy: MergePolicy, best_effort: float, memory: tuple[int, int] = SHIPPED) -> ReadCounter:
+def merged(
+    shuffle: Shuffle,
+    policy: MergePolicy,
+    best_effort: float,
+    memory: tuple[int, int] = SHIPPED,
+    unit: Unit | None = None,
+) -> ReadCounter:
     """The shuffle's reads; with best effort below 1, merges begin late. `memory` of mergers: bytes, merges at once."""
     spec = MergeSpec(shuffle.maps, shuffle.partitions, policy, best_effort=best_effort)
-    return count(shuffle, spec, MergerRequests(*memory), merge_takes=1.0 if best_effort == 1 else LATE)
+    return count(shuffle, spec, MergerRequests(*memory), merge_takes=1.0 if best_effort == 1 else LATE, unit=unit)
 
 
 def chosen(shuffle: Shuffle, memory: tuple[int, int]) -> Choice:
@@ -71,10 +80,12 @@ def chosen(shuffle: Shuffle, memory: tuple[int, int]) -> Choice:
 
 
 def _reads(row_id: str) -> tuple[Row, Mapping[str, Any]]:
-    shuffle = _PAPER if "paper" in row_id else _OURS
+    is_of_units = row_id.startswith("units")
+    shuffle = _PAPER if is_of_units or "paper" in row_id else _OURS
     best_effort = BEST_EFFORT if row_id.endswith("best-effort") else 1.0
-    without, ours = merged(shuffle, OFF, 1.0), merged(shuffle, _FORTY, best_effort)
-    if row_id.startswith("units"):
+    unit = Unit() if "paper" in row_id else Unit(opening=0.0)
+    without, ours = merged(shuffle, OFF, 1.0, unit=unit), merged(shuffle, _FORTY, best_effort, unit=unit)
+    if is_of_units:
         row = make_row(row_id, [ours.units / 1e6], [without.units / 1e6], "M units", higher_is_better=False)
         reads, both = ours.units + ours.merge_units, ours.units + 2 * ours.merge_units
         return row, {

@@ -23,6 +23,8 @@ def test_counts_hold_what_is_claimed(row_id: str, at_least: float) -> None:
     [
         ("reads-paper", 40),
         ("reads-paper-best-effort", 13),
+        ("units", 3.3),
+        ("units-best-effort", 2.9),
         ("units-paper", 16),
         ("units-paper-best-effort", 9.7),
         ("job-2", 10),
