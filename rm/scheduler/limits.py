@@ -1,6 +1,7 @@
 """What bounds the scheduler, and by which settings it goes."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.node_queues.spec import QueueingSpec
@@ -9,6 +10,14 @@ from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.quality.spec import QualitySpec
 from rm.scheduler.stages.spec import StagesSpec
 from rm.scheduler.view.calculators import AllocationBounds
+
+
+class Rules(StrEnum):
+    """By which rules containers are given away at nodes' heartbeats."""
+
+    YAQ = "yaq"
+    #: those of Hadoop's CapacityScheduler; nothing is given at asks, nothing waits at nodes
+    STOCK = "stock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +49,4 @@ class SchedulerLimits:
     quality: QualitySpec | None = None
     #: where a leaf queue's ordering policy is `clotho`
     stages: StagesSpec = StagesSpec()
+    rules: Rules = Rules.YAQ

@@ -70,8 +70,7 @@ class NodeEvents:
         node = self._view.nodes.get(event.node_id)
         if node is None:
             return
-        if node.hold is not None:
-            yield from self._view.holds.end(node.hold, "the node left")
+        yield from self._assigner.left(node)
         self._view.nodes.remove(node)
         self._queues.left(node)
         self._opportunistic.node_left(node.id)
@@ -117,10 +116,5 @@ class NodeEvents:
         return ()
 
     def _beat(self, event: NodeBeat, now: float) -> Iterable[Outcome]:
-        """Most of them come to nothing, at once: there are as many as nodes, however few wait."""
-        if not self._view.root.waiting and not self._updates.any_waiting:
-            return ()
         node = self._view.nodes.get(event.node_id)
-        if node is not None and (node.free_mb > 0 or node.queue.is_filled):
-            return self._assigner.fill(node, now)
-        return ()
+        return self._assigner.beat(node, now) if node is not None else ()

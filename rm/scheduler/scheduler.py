@@ -15,6 +15,7 @@ from rm.scheduler.asks.intake import parts, split, take_in
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.assign.capacity import CapacityPolicy
+from rm.scheduler.assign.stock_assigner import StockAssigner
 from rm.scheduler.decisions import AcceptApplication, DecisionLog, Outcome, RefuseApplication, StagesOrdered
 from rm.scheduler.events import (
     ApplicationEnded,
@@ -37,7 +38,7 @@ from rm.scheduler.events import (
     UpdateAsked,
 )
 from rm.scheduler.facts import Facts
-from rm.scheduler.limits import SchedulerLimits
+from rm.scheduler.limits import Rules, SchedulerLimits
 from rm.scheduler.node_events import NodeEvents
 from rm.scheduler.node_queues.reports import NodeQueueEvents
 from rm.scheduler.opportunistic.placing import Opportunistic, OpportunisticLimits
@@ -86,13 +87,7 @@ class Scheduler:
             reservation_s=limits.reservation_s,
             reserved_share=limits.reserved_share,
         )
-        self._assigner = Assigner(
-            self.view,
-            policy,
-            self.updates,
-            at_asks=limits.at_asks,
-            starvation=limits.job_starvation,
-        )
+        self._assigner = self._make_assigner(policy)
         self._starting = Starting(self.view, self._assigner)
         self._preemption = Preemption(limits.preemption)
         self._yielding = Yielding(limits.masters_yield_after_s)
@@ -134,6 +129,13 @@ class Scheduler:
             **self._training.handlers(),
             **self._stages.handlers(),
         }
+
+    def _make_assigner(self, policy: CapacityPolicy) -> Assigner:
+        limits, view = self.limits, self.view
+        if limits.rules is Rules.STOCK:
+            largest, starvation = limits.bounds.maximum, limits.job_starvation
+            return StockAssigner(view, policy, self.updates, largest=largest, starvation=starvation)
+        return Assigner(view, policy, self.updates, at_asks=limits.at_asks, starvation=limits.job_starvation)
 
     def handle(self, event: SchedulerEvent, now: float) -> list[Outcome]:
         """Take one event in and decide.
@@ -186,7 +188,7 @@ class Scheduler:
     @property
     def has_waiting(self) -> bool:
         """Would a node's heartbeat be an opportunity for anybody?"""
-        return self.view.root.waiting > 0 or self.updates.any_waiting
+        return self._assigner.has_work
 
     def normalized(self, asked: Resource) -> Resource:
         """Return the container that is given for this; the same object for the same amounts, as far as they are
@@ -261,7 +263,7 @@ class Scheduler:
         self.opportunistic.attempt_ended(attempt.id)
         self._training.attempt_ended(attempt.id)
         self._stages.ended(attempt.app)
-        yield from self._assigner.settle(attempt, now)
+        yield from self._assigner.ended(attempt, now)
         attempt.app.attempt = None
         leaf.attempts.pop(attempt.app.sequence, None)
         if attempt.master is None:

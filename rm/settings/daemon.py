@@ -181,6 +181,7 @@ class RmSettings:
             quality=self.quality,
             stages=self.stages,
             at_asks=self.queues.at_asks,
+            rules=self.queues.rules,
             queueing=self.queues.spec,
             job_starvation=self.queues.job_starvation,
             masters_yield_after_s=self.masters_yield_after_s,

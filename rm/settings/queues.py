@@ -6,6 +6,7 @@ from typing import Final
 
 from rm.node_queues.orderings import MS_MAX, Orderings, family, named_hosts
 from rm.scheduler.asks.job_starvation import JobStarvation
+from rm.scheduler.limits import Rules
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.queues.spec import LEAF_ORDERINGS
 from rm.settings.rebalancing import RebalanceSettings
@@ -37,6 +38,8 @@ class QueueSettings:
     job_starvation: JobStarvation
     #: containers are given when they are asked for too, and not at nodes' heartbeats alone
     at_asks: bool
+    #: by which containers are given away at heartbeats; they stay for as long as the daemon runs
+    rules: Rules
     #: of queues that proxies fill
     rebalance: RebalanceSettings
     #: how estimates are made: a name in ESTIMATES (yaqd.policies.queueing.estimates)
@@ -64,10 +67,21 @@ class QueueSettings:
                 conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
             ),
             conf.get_bool("yaq.rm.scheduler.at-asks"),
+            _rules(conf),
             RebalanceSettings.read(conf),
             conf.get_named("yaq.queue.estimates", ESTIMATES.check),
             {host: f"{conf.origin(key)}: {key}" for host, key in named_hosts(conf).items()} if is_enabled else {},
         )
+
+
+def _rules(conf: Configuration) -> Rules:
+    """Raises ConfigError where something is on that stock's rules do not know."""
+    key = "yaq.rm.scheduler.rules"
+    rules = Rules(conf.get_choice(key, tuple(Rules)))
+    for ours in ("yaq.queue.enabled", "yaq.rm.scheduler.at-asks") if rules is Rules.STOCK else ():
+        if conf.get_bool(ours):
+            raise conf.error(ours, f"is not for {key}={rules}", f"set it to false, or {key} to {Rules.YAQ}")
+    return rules
 
 
 def _job_order(name: str) -> str:

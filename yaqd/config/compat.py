@@ -18,6 +18,7 @@ _STOCK_DEFAULTS: Final = {
     "yaq.queue.enabled": "false",
     "yaq.queue.job-order": "fifo",
     "yaq.rm.scheduler.at-asks": "false",
+    "yaq.rm.scheduler.rules": "stock",
     "yaq.rm.scheduler.masters-yield-after": "-1",
     "yaq.quality.enabled": "false",
     # the NodeManagers

@@ -38,6 +38,11 @@ class Assigner:
         self.over_allocator: OverAllocator | None = None
         self.starving = Starving(view, starvation)
 
+    @property
+    def has_work(self) -> bool:
+        """Would a node's heartbeat be an opportunity for anybody?"""
+        return self._view.root.waiting > 0 or self._updates.any_waiting
+
     def place(
         self, attempt: AttemptView, asks: list[Ask], hosts: dict[tuple[int, int], list[str]], now: float
     ) -> Iterator[Outcome]:
@@ -70,6 +75,15 @@ class Assigner:
         """Count a node that is drained as large as what it holds."""
         self._view.nodes.resize(node, node.total - node.free)
         self._view.set_limits()
+
+    def beat(self, node: NodeView, now: float) -> Iterable[Outcome]:
+        """Give away what the node has at a heartbeat.
+
+        Most of them come to nothing, at once: there are as many as nodes, however few wait.
+        """
+        if self.has_work and (node.free_mb > 0 or node.queue.is_filled):
+            return self.fill(node, now)
+        return ()
 
     def fill(self, node: NodeView, now: float) -> Iterable[Outcome]:
         """Give away what the node has free."""
@@ -157,6 +171,15 @@ class Assigner:
         if decision.tags:
             view.tags.add(container_id, node, app.asking, decision.tags)
         return decision
+
+    def ended(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
+        """Give up what is held for an attempt that has ended."""
+        yield from self.settle(attempt, now)
+
+    def left(self, node: NodeView) -> Iterator[Outcome]:
+        """Give up what the node is held for, which is there no more."""
+        if node.hold is not None:
+            yield from self._view.holds.end(node.hold, "the node left")
 
     def settle(self, attempt: AttemptView, now: float) -> Iterator[Outcome]:
         """Give up nodes that are held for the attempt and of no use to it any more."""

@@ -102,6 +102,23 @@ class QueueSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class HeartbeatLimits:
+    """How much one heartbeat of a node may give, where Hadoop's own rules are used."""
+
+    is_multiple: bool = True
+    #: containers; -1: no limit
+    containers_max: int = 100
+    #: of these on nodes that their asks do not prefer, or whose asks prefer none
+    off_switch_max: int = 1
+
+    def goes_on(self, given: int, off_switch: int) -> bool:
+        """Tell whether another container may be given after so many."""
+        if off_switch >= self.off_switch_max or not self.is_multiple:
+            return False
+        return self.containers_max == -1 or given < self.containers_max
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerSpec:
     """All that `capacity-scheduler.xml` says."""
 
@@ -115,6 +132,7 @@ class SchedulerSpec:
     maximum_applications: int = 10_000
     #: the file names the calculator; else a refresh keeps the one that runs
     names_calculator: bool = True
+    heartbeat: HeartbeatLimits = HeartbeatLimits()
 
 
 class _Properties:
@@ -137,6 +155,12 @@ class _Properties:
             return int(value)
         except ValueError:
             raise QueueConfigError(PREFIX + name, value, "write a whole number") from None
+
+    def boolean(self, name: str, default: bool) -> bool:
+        value = self.text(name, str(default)).lower()
+        if value not in ("true", "false"):
+            raise QueueConfigError(PREFIX + name, value, "write true or false")
+        return value == "true"
 
     def number(self, name: str, default: float) -> float:
         value = self.text(name, str(default))
@@ -203,7 +227,17 @@ def parse_capacity_scheduler(properties: Mapping[str, str], job_order: str = "fi
         reader.integer("node-locality-delay", 40),
         reader.integer("rack-locality-additional-delay", -1),
         reader.integer("maximum-applications", _APPLICATIONS_MAX),
-        names_calculator=bool(reader.text("resource-calculator", "")),
+        bool(reader.text("resource-calculator", "")),
+        _heartbeat_limits(reader),
+    )
+
+
+def _heartbeat_limits(reader: _Properties) -> HeartbeatLimits:
+    prefix, usual = "per-node-heartbeat.", HeartbeatLimits()
+    return HeartbeatLimits(
+        reader.boolean(f"{prefix}multiple-assignments-enabled", usual.is_multiple),
+        reader.integer(f"{prefix}maximum-container-assignments", usual.containers_max),
+        reader.integer(f"{prefix}maximum-offswitch-assignments", usual.off_switch_max),
     )
 
 

@@ -9,6 +9,7 @@ many wait.
 
 import sys
 from bisect import bisect_left, insort
+from collections.abc import Callable
 
 from rm.scheduler.asks.job_order import is_cut_off, rank
 from rm.scheduler.holds.table import Holds
@@ -57,6 +58,8 @@ class ClusterView:
         self.stage_leaves: list[QueueView] = []
         #: what each queue has been given in time, where containers wait at nodes
         self.shares = Shares(spec.calculator, self.nodes)
+        #: hears of each application that holds more or less, where rules need every step
+        self.hears_of_use: Callable[[AppView], None] | None = None
         self._ask_rows_max = ask_rows_max
         self.set_limits()
 
@@ -226,6 +229,8 @@ class ClusterView:
         self._user_changed(app)
 
     def _user_changed(self, app: AppView) -> None:
+        if self.hears_of_use is not None:
+            self.hears_of_use(app)
         leaf = app.leaf
         leaf.limit_share = None
         if leaf.sums_shares:

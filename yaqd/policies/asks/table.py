@@ -239,6 +239,9 @@ class AskTable:
             ask.pinned = None
         if name == ANY_HOST:
             self._set_pending(ask, max(0, count))
+            if count <= 0:  # as in Hadoop: nothing is left of what was preferred
+                self._rows -= len(counts)
+                counts.clear()
         if not counts:
             self._asks.pop(ask.key, None)
 
