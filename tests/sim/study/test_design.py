@@ -10,7 +10,7 @@ from tests.sim.sim_jobs import map_reduce, mixed, same
 from tests.sim.study.study_cells import GROUND
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.simulation import simulate
-from yaqd.sim.study.design import BASE, MAIN_LOADS, SHIPPED, SHIPPED_NAME, STOCK, cells, small
+from yaqd.sim.study.design import BASE, MAIN_LOADS, SHIPPED, SHIPPED_NAME, STOCK, cells, scaled, small
 from yaqd.sim.study.digest import code_digest, code_files, digest_of
 from yaqd.sim.study.trial import StudyTrial, alone_s, saturated, with_start
 
@@ -28,6 +28,13 @@ def test_a_cell_is_known_by_its_name() -> None:
     for found in (cells(), small(cells())):
         names = Counter((cell.part, cell.load, cell.name, cell.factors) for cell in found)
         assert max(names.values()) == 1
+
+
+def test_half_the_nodes_have_half_the_jobs() -> None:
+    plain, half = cells(("main",)), scaled(cells(("main",)), 40)
+    assert {cell.ground.shape.nodes for cell in half} == {40}
+    assert {cell.ground.jobs for cell in half} == {92}
+    assert scaled(plain, 80) == plain
 
 
 def test_factors_say_what_the_system_has() -> None:

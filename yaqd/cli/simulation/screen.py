@@ -32,7 +32,7 @@ def show(
 ) -> dict[str, Any]:
     """Run, print (unless `as_json`), write files; the report as a JSON value. Raises CommandError."""
     if out is not None:
-        _make(out)
+        make_folder(out)
     with progress_bar(experiment.name) as progress:
         try:
             runs = run_experiment(experiment, seeds, progress, workers=workers, workload=workload)
@@ -46,10 +46,10 @@ def show(
     if out is not None:
         path = out / f"{experiment.name}.json"
         path.write_text(json.dumps(value, indent=1) + "\n")
-        _wrote(path)
+        wrote(path)
         try:
             for path in draw_plots(experiment, runs, out):
-                _wrote(path)
+                wrote(path)
         except NoPlots as error:
             click.echo(f"yaq: {error}", err=True)
     return value
@@ -65,8 +65,10 @@ def compared(experiment: Experiment, options: dict[str, Any], workload: Workload
         print_json(value)
 
 
-def _make(folder: Path) -> None:
-    """Before anything is computed: hours of it would be lost where the folder takes no files."""
+def make_folder(folder: Path) -> None:
+    """Make a folder that takes files, or raise CommandError.
+
+    Before anything is computed: hours of it would be lost where the folder takes no files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
@@ -75,7 +77,8 @@ def _make(folder: Path) -> None:
         raise CommandError(f"--out {folder}: {error.strerror or error}") from None
 
 
-def _wrote(path: Path) -> None:
+def wrote(path: Path) -> None:
+    """Say on standard error that a file is written."""
     click.echo(f"wrote {path}", err=True)
 
 

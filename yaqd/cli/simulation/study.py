@@ -13,6 +13,7 @@ from yaqd.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from yaqd.sim.study.design import StudyCell
+    from yaqd.sim.study.report.tables import Results
     from yaqd.sim.study.store import StudyStore
 
 _HELP = """Run the factorial study of switches, and say what it shows.
@@ -38,6 +39,8 @@ Example:
               help="A part of it; may be repeated [default: all].")  # fmt: skip
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds of each cell [default: 5, quick: 1].")
+@click.option("--nodes", type=click.IntRange(4, 10_000), default=80, show_default=True, metavar="N",
+              help="Nodes of the cluster; as many times fewer or more jobs.")  # fmt: skip
 @click.option("--quick", "is_quick", is_flag=True, help="Eight nodes, few jobs, one seed: does it run at all?")
 @click.option("--list", "is_list", is_flag=True, help="Print the cells and how long they will take; run nothing.")
 @click.option("--from-store", is_flag=True, help="Run nothing; say what the store has, whatever code it is of.")
@@ -45,12 +48,11 @@ Example:
               help="Write the page to this file, and its plots to the folder `images` beside it.")  # fmt: skip
 @json_option
 def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool, **options: Any) -> None:
-    from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, small
+    from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, scaled, small
     from yaqd.sim.study.store import StoreError, StudyStore
 
     chosen = cells(tuple(part for part in PARTS if part in (only or PARTS)))
-    if is_quick:
-        chosen = small(chosen)
+    chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"])
     seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
     if out is None and not is_list:
         raise CommandError("--out DIR is missing: the folder where results are kept")
@@ -115,8 +117,29 @@ def _show(
     from yaqd.sim.study.report.tables import Results
 
     results = Results(cells, seeds, store)
+    if page is not None:
+        _write(page, results)
     if as_json:
         print_json(results_json(results))
     else:
         for line in lines(results, quick=is_quick):
             click.echo(line)
+
+
+def _write(file: Path, results: "Results") -> None:
+    from yaqd.cli.simulation.screen import make_folder, wrote
+    from yaqd.sim.experiments.plots import NoPlots
+    from yaqd.sim.study.report.page import page
+    from yaqd.sim.study.report.plots import draw_study
+
+    if not any(results.seeds.values()):
+        raise CommandError(f"--page {file}: no part has a seed that is whole", FAILED)
+    folder = file.parent / "images"
+    make_folder(folder)
+    try:
+        written = draw_study(results, folder, ("svg",))
+    except NoPlots as error:
+        raise CommandError(str(error), FAILED) from None
+    file.write_text(page(results))
+    for path in (*written, file):
+        wrote(path)

@@ -53,6 +53,11 @@ class StudyCell:
     #: of ours in `main` and of all in `others`: what is varied, and to what
     factors: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def id(self) -> tuple[Part, float, str, tuple[tuple[str, str], ...]]:
+        """What no other cell has."""
+        return self.part, self.load, self.name, self.factors
+
     def level(self, factor: str) -> str:
         """Return what the factor is here; empty: it does not apply."""
         return dict(self.factors).get(factor, "")
@@ -218,11 +223,19 @@ def cells(parts: Iterable[Part] = PARTS) -> list[StudyCell]:
 def small(chosen: Iterable[StudyCell]) -> list[StudyCell]:
     """Return the cells on 8 nodes with few jobs, of `main` at one load: to see that all runs."""
     return [
-        replace(cell, ground=_smaller(cell.ground))
+        replace(cell, ground=_smaller(cell.ground, 8, cell.ground.jobs // 40))
         for cell in chosen
         if cell.part != "main" or cell.load == MAIN_LOADS[1]
     ]
 
 
-def _smaller(ground: Ground) -> Ground:
-    return replace(ground, jobs=max(4, ground.jobs // 40), shape=replace(ground.shape, nodes=8))
+def scaled(chosen: Iterable[StudyCell], nodes: int) -> list[StudyCell]:
+    """Return the cells on so many nodes, with as many times fewer or more jobs."""
+    return [
+        replace(cell, ground=_smaller(cell.ground, nodes, cell.ground.jobs * nodes // cell.ground.shape.nodes))
+        for cell in chosen
+    ]
+
+
+def _smaller(ground: Ground, nodes: int, jobs: int) -> Ground:
+    return replace(ground, jobs=max(4, jobs), shape=replace(ground.shape, nodes=nodes))

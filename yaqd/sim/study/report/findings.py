@@ -177,7 +177,7 @@ def as_json(results: Results) -> dict[str, Any]:
 
 
 def _json_cell(results: Results, cell: StudyCell) -> dict[str, Any]:
-    capacity = results.capacities[cell]
+    capacity = results.capacities[cell.id]
     return {
         "part": cell.part,
         "side": cell.side,

@@ -18,6 +18,8 @@ from yaqd.sim.study.report.tables import Results, main_loads
 _WIDTH: Final = 9.6
 #: a mark of a load beside that of another, in lines of the figure
 _APART: Final = 0.22
+#: of `loads`: stock's are grey and black
+_SIDES: Final = (COLOURS[0], COLOURS[7], COLOURS[1], COLOURS[2])
 
 
 def draw_study(results: Results, folder: Path, kinds: Sequence[str]) -> list[Path]:
@@ -87,15 +89,16 @@ def _loads(plt: Any, results: Results) -> Any:
     cells = results.cells("loads")
     names = list(dict.fromkeys(cell.name for cell in cells))
     for axes, (metric, name) in zip(panels, SHOWN, strict=True):
-        for at, side in enumerate(names):
+        for side, colour, line in zip(names, _SIDES, LINES, strict=False):
             mine = sorted((cell for cell in cells if cell.name == side), key=lambda cell: cell.load)
             found = [results.mean(cell, metric) for cell in mine]
             spread = [0.0 if one.half != one.half else one.half for one in found]
             axes.errorbar([cell.load for cell in mine], [one.mid for one in found], spread, marker="o", markersize=4,
-                          color=COLOURS[at % len(COLOURS)], linestyle=LINES[at % len(LINES)], capsize=2, linewidth=1.4,
-                          label=side)  # fmt: skip
+                          color=colour, linestyle=line, capsize=2, linewidth=1.4, label=side)  # fmt: skip
         axes.axvline(1.0, color="black", linewidth=1, linestyle=":")
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
         axes.set_xlabel("load, part of the side's own capacity (dotted: capacity)")
         axes.set_ylabel(f"job completion time, {name} (s)")
     title(panels[0], "Each side at parts of its own measured capacity")

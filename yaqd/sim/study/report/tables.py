@@ -36,13 +36,25 @@ class Results:
 
     def __init__(self, cells: Sequence[StudyCell], seeds: Sequence[int], store: StudyStore) -> None:
         self.store: Final = store
-        self._cells: Final = {part: [cell for cell in cells if cell.part == part] for part in PARTS}
-        self.capacities: Final = {cell: capacity_of(cell, store) for cell in cells}
-        #: by part: seeds that are whole
-        self.seeds: Final[dict[Part, tuple[int, ...]]] = {
-            part: tuple(seed for seed in seeds if self._is_whole(part, seed)) for part in PARTS
-        }
         self.asked: Final = tuple(seeds)
+        self._cells: Final = {part: [cell for cell in cells if cell.part == part] for part in PARTS}
+        #: by cell: the part of the slots that its load is a part of
+        self.capacities: Final = {cell.id: capacity_of(cell, store) for cell in cells}
+        #: by cell and seed, those that are there
+        self._found: Final = {cell.id: self._figures(cell) for cell in cells}
+        #: by part: seeds that are whole
+        self.seeds: Final[dict[Part, tuple[int, ...]]] = {part: self._whole(part) for part in PARTS}
+
+    def _figures(self, cell: StudyCell) -> dict[int, dict[str, float]]:
+        capacity = self.capacities[cell.id]
+        if capacity is None:
+            return {}
+        found = {seed: self.store.found.get(cell.trial(seed, capacity).key) for seed in self.asked}
+        return {seed: one.figures for seed, one in found.items() if one is not None}
+
+    def _whole(self, part: Part) -> tuple[int, ...]:
+        of_part = [self._found[cell.id] for cell in self._cells[part]]
+        return tuple(seed for seed in self.asked if of_part and all(seed in found for found in of_part))
 
     def cells(self, part: Part) -> list[StudyCell]:
         """Return the cells of a part, if there is a seed that all of them have."""
@@ -50,10 +62,8 @@ class Results:
 
     def values(self, cell: StudyCell, metric: str) -> list[float]:
         """Return one number a seed."""
-        capacity = self.capacities[cell]
-        if capacity is None:
-            raise ValueError(f"{cell.name}: its capacity is not there")
-        return [self.store.found[cell.trial(seed, capacity).key].figures[metric] for seed in self.seeds[cell.part]]
+        found = self._found[cell.id]
+        return [found[seed][metric] for seed in self.seeds[cell.part]]
 
     def mean(self, cell: StudyCell, metric: str) -> Interval:
         """Return the mean over the seeds; of `capacity` over those that it is measured with, % of the slots."""
@@ -64,15 +74,8 @@ class Results:
 
     def missing(self) -> dict[Part, int]:
         """Return how many runs each part lacks of those that were asked for; parts that lack none are left out."""
-        lacks = {part: sum(not self._has(c, seed) for c in self._cells[part] for seed in self.asked) for part in PARTS}
+        lacks = {part: sum(len(self.asked) - len(self._found[cell.id]) for cell in self._cells[part]) for part in PARTS}
         return {part: many for part, many in lacks.items() if many}
-
-    def _is_whole(self, part: Part, seed: int) -> bool:
-        return bool(self._cells[part]) and all(self._has(cell, seed) for cell in self._cells[part])
-
-    def _has(self, cell: StudyCell, seed: int) -> bool:
-        capacity = self.capacities[cell]
-        return capacity is not None and cell.trial(seed, capacity).key in self.store.found
 
 
 def main_tables(results: Results) -> Iterator[StudyTable]:
