@@ -137,7 +137,7 @@ def test_the_page_keeps_to_the_style_and_names_its_commands(tmp_path: Path) -> N
     part.write_text(page(made_up(("main", "loads", "others"), lacking=400)))
     for script in ("scripts/prose.py", "scripts/claims.py --check"):
         path, *options = script.split()
-        command = (sys.executable, ROOT / path, *options, whole, part)
+        command = [sys.executable, *map(str, (ROOT / path, *options, whole, part))]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     text = whole.read_text()
