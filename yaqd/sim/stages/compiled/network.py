@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from yaqd.policies.clotho.network import TIE
 from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, WIDE
 from yaqd.policies.clotho.weights import arrays_of
 from yaqd.policies.curves.samples import Floats
@@ -290,17 +291,28 @@ def may_have(live: Live, job: int, source: int, spills: bool) -> bool:
 
 @jit
 def best_stage(plan: Plan, live: Live, mind: Mind, source: int, idle: int, spills: bool) -> int:
-    """Return the stage with the highest score whose job is below its limit; -1: none. `spills`: limits do not count."""
-    best, found = -inf, -1
+    """Return the stage with the highest score whose job is below its limit, the first of those about as high; -1: none.
+
+    `spills`: limits do not count.
+    """
+    best = -inf
     for at in range(live.counts[ACTIVE]):
         job = live.active[at]
-        if not may_have(live, job, source, spills):
-            continue
-        for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
-            if live.stages[stage].claimable:
-                value = score(plan, live, mind, job, stage, source, idle)
-                if found < 0 or value > best + 1e-9 * max(1.0, abs(best)):
-                    best, found = value, stage
+        if may_have(live, job, source, spills):
+            for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
+                if live.stages[stage].claimable:
+                    value = score(plan, live, mind, job, stage, source, idle)
+                    live.stages[stage].score = value
+                    best = max(best, value)
+    least, found = best - TIE * max(1.0, abs(best)), -1
+    for at in range(live.counts[ACTIVE]):
+        job = live.active[at]
+        if may_have(live, job, source, spills):
+            for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
+                if live.stages[stage].claimable:
+                    if live.stages[stage].score >= least:
+                        return stage
+                    found = stage if found < 0 else found
     return found
 
 

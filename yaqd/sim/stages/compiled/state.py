@@ -24,6 +24,8 @@ _STAGE: Final = np.dtype(
         *((name, "i8") for name in ("started", "ended", "coming", "held", "waits", "unclaimed", "claimable")),
         #: longest chain from this stage on, by duration of one task and by work, and how long it waits to open, s
         *((name, "f8") for name in ("chain_s", "chain_work_s", "wait_s")),
+        #: as the network said last
+        ("score", "f8"),
     ]
 )
 _JOB: Final = np.dtype(
