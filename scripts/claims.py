@@ -43,6 +43,9 @@ _SCALED: Mapping[str, str] = {
     "python -m benchmarks.simulator": "--runs 1 --nodes 100",
     "python -m benchmarks.rpc": "--runs 1 --seconds 1",
     "python -m benchmarks.clotho": "--runs 1 --scale 0.1",
+    # A window shorter than some heartbeats says nothing.
+    "python -m benchmarks.yaq_live": "--runs 1 --scale 0.3",
+    "python -m benchmarks.launch": "--runs 3",
     "python -m benchmarks": "--runs 1 --scale 0.05",
     "yaq sim run": "--quick",
     "yaq sim compare": "--seeds 1",
@@ -203,10 +206,9 @@ def show_today(section: Section, ran: dict[str, Today], *, is_full: bool) -> boo
     shown: set[str] = set()
     for claim in section.claims:
         print(f"  {claim.line}: claimed {_short(claim.text)}")
-        narrow = [command for command in own.get(claim.line, ()) if command in section.commands] or wanted
-        lines = [line for command in narrow for line in ran[command].lines]
+        lines = [line for command in own.get(claim.line) or wanted for line in ran[command].lines]
         mine = [line for line in lines if line.split()[0] in claim.rows]
-        if not mine and len(narrow) == 1 and len(wanted) > 1:
+        if not mine and own.get(claim.line):
             mine = lines[:_LINES_SHOWN]
         for line in mine:
             print(f"     today   {line.strip()}")

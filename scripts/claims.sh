@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Each figure that README and docs claim, with the command that shows it and what that says today:
-#   scripts/claims.sh            scaled down, an hour or so on two cores; scripts/nightly.sh runs it
+#   scripts/claims.sh            scaled down, five minutes a command at most; scripts/nightly.sh runs it
 #   scripts/claims.sh --full     at full size: many hours
 #   scripts/claims.sh --list     claims and commands alone        --check    every command exists (fast, in CI)
 #   scripts/claims.sh README.md  these pages alone
