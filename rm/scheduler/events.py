@@ -123,6 +123,16 @@ class Elapsed:
 
 
 @value()
+class PassDue:
+    """Each of these nodes, in this order, is offered one container: a pass of Hadoop's `schedule-asynchronously`.
+
+    Only the simulator makes them.
+    """
+
+    nodes: tuple[NodeId, ...]
+
+
+@value()
 class ProxyPlaced:
     """A proxy at a master's node has put an opportunistic container on a node: it is to be booked there."""
 
@@ -358,6 +368,7 @@ SchedulerEvent = (
     | Asked
     | UpdateAsked
     | Elapsed
+    | PassDue
     | MasterCalled
     | ProxyPlaced
     | WaitingTolerated

@@ -23,7 +23,7 @@ from rm.scheduler.view.node import AskHold, NodeQueue, NodeView, OpportunisticHo
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.user import UserView
 from rm.scheduler.why.reasons import NoNodeTakes, Reasons, own_master_alone
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft
@@ -69,6 +69,11 @@ class Facts:
     def total(self) -> Resource:
         """Of all nodes in use."""
         return self._view.nodes.total
+
+    @property
+    def has_free_node(self) -> bool:
+        """Is there a node with room for the smallest container?"""
+        return self._view.nodes.emptiest(self._view.least, None, ANY_HOST) is not None
 
     def share(self, held: Resource) -> float:
         """Return the part of all nodes that this is, by the scarcest of what is counted."""

@@ -14,6 +14,7 @@ from rm.scheduler.events import (
     NodeLeft,
     NodeResized,
     NodeSilent,
+    PassDue,
 )
 from rm.scheduler.holds.ends import is_void
 from rm.scheduler.opportunistic.placing import Opportunistic
@@ -46,6 +47,7 @@ class NodeEvents:
             NodeDraining: self._draining,
             NodeBeat: self._beat,
             NodeSilent: self._silent,
+            PassDue: self._pass_due,
             Elapsed: self._elapsed,
         }
 
@@ -114,6 +116,12 @@ class NodeEvents:
     def _elapsed(self, event: Elapsed, now: float) -> Iterable[Outcome]:
         self._opportunistic.elapsed(now)
         return ()
+
+    def _pass_due(self, event: PassDue, now: float) -> Iterator[Outcome]:
+        for node_id in event.nodes:
+            node = self._view.nodes.get(node_id)
+            if node is not None:
+                yield from self._assigner.offer(node, now)
 
     def _beat(self, event: NodeBeat, now: float) -> Iterable[Outcome]:
         node = self._view.nodes.get(event.node_id)

@@ -26,7 +26,7 @@ from rm.scheduler.events import (
     NodeSilent,
     PreemptionDue,
 )
-from rm.scheduler.limits import SchedulerLimits
+from rm.scheduler.limits import Rules, SchedulerLimits
 from rm.scheduler.node_queues.spec import silent_after
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
@@ -37,8 +37,9 @@ from yaqd.policies.asks.rows import AskRow
 from yaqd.sim.jobs import ContainerRun, Group, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
+from yaqd.sim.scheduling.passes import Passes
+from yaqd.sim.scheduling.timing import TimedScheduler
 from yaqd.sim.shape import ClusterShape, System
-from yaqd.sim.timing import TimedScheduler
 from yaqd.sim.workload import Workload
 
 _DOMINANT: Final = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -65,6 +66,8 @@ class Central(Model):
         #: how often, and when next, the ResourceManager looks for queues below their guarantee
         self._look_every_s: Final = limits.preemption.interval_s
         self._look_at = self._look_every_s if system.preempt else math.inf
+        ids = [node.id for node in self.nodes]
+        self._passes: Final = Passes(system.async_s, self.engine, self.scheduler, ids, self.random("passes"), self.take)
         for node in self.nodes:
             self._join(node, 0.0)
 
@@ -78,12 +81,13 @@ class Central(Model):
             ask_rows_max=1 << 40,
             opportunistic=opportunistic if self.is_opportunistic else None,
             at_asks=self.system.at_asks,
+            rules=Rules(self.system.rules),
             job_starvation=JobStarvation(self.system.job_starve_s, self.system.job_starve_ratio),
         )
 
     def time_decisions(self, clock: Callable[[], int]) -> None:
         if isinstance(self.scheduler, Scheduler):
-            self.scheduler = TimedScheduler(self.scheduler, clock)
+            self.scheduler = self._passes.scheduler = TimedScheduler(self.scheduler, clock)
 
     def decided_ns(self) -> int:
         return self.scheduler.spent_ns if isinstance(self.scheduler, TimedScheduler) else 0
@@ -96,6 +100,7 @@ class Central(Model):
     def _join(self, node: SimNode, now: float) -> None:
         joined = NodeJoined(node.id, node.rack, self.shape.capacity_of(node.index))
         self.take(self.scheduler.handle(joined, now), now)
+        self._passes.stir(now)
         self.changed(node)
 
     def changed(self, node: SimNode) -> None:
@@ -105,7 +110,7 @@ class Central(Model):
             self._unreported += 1
 
     def beats_matter(self) -> bool:
-        return self._unreported > 0 or self.scheduler.has_waiting
+        return self._unreported > 0 or (self.scheduler.has_waiting and not self._passes.is_on)
 
     def beat(self, now: float, node: SimNode) -> None:
         if now >= self._look_at:
@@ -121,7 +126,9 @@ class Central(Model):
             taken, node.taken = node.taken, []
             for run in taken:
                 self.end_taken(run, now)
-        if self.scheduler.has_waiting:
+        if self._passes.is_on:
+            self._passes.stir(now)
+        elif self.scheduler.has_waiting:
             decisions = self.scheduler.handle(self._beats[node.index], now)
             if decisions:
                 self.take(decisions, now)
@@ -249,6 +256,7 @@ class Central(Model):
         for given in job.inbox:
             self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
         job.inbox = []
+        self._passes.stir(now)
 
     def _tell_lost(self, run: ContainerRun, now: float) -> None:
         """The manager learns at its next poll that a container went without its work."""
@@ -295,6 +303,7 @@ class Central(Model):
                 rows += self._rows(group, given)
         if rows or (self.is_opportunistic and self.scheduler.facts.waits_for_node(job.attempt_id)):
             self.take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
+            self._passes.stir(now)
 
     def _rows(self, group: Group, given: int) -> list[AskRow]:
         """What is wanted in all, `given` of it being on the way."""
@@ -334,6 +343,7 @@ class Central(Model):
             if task is None:
                 self.recorder.count("released")
                 self.take(self.scheduler.handle(ContainerEnded(given.container_id), now), now)
+                self._passes.stir(now)
                 continue
             run = ContainerRun(group.stage, group, task, given.container_id)
             run.waits_since = given.waits_since
@@ -368,5 +378,6 @@ def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
         lines[f"{path}.capacity"] = str(percent)
         lines[f"{path}.user-limit-factor"] = "-1"
         lines[f"{path}.ordering-policy"] = system.job_order
+    lines["per-node-heartbeat.maximum-offswitch-assignments"] = str(system.off_switch_max)
     lines.update(shape.scheduler)
     return parse_capacity_scheduler({PREFIX + name: text for name, text in lines.items()})

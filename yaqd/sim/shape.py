@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from rm.scheduler.limits import Rules
 from rm.scheduler.queues.spec import LEAF_ORDERINGS
 from yaqd.model import Resource
 from yaqd.model.values import value
@@ -170,12 +171,20 @@ class System:
     # ---- yarn-opportunistic
     #: part of each stage's tasks that is asked for as opportunistic
     opportunistic_share: float = 1.0
+    # ---- yarn, yarn-opportunistic
+    #: by which rules guaranteed containers are given at heartbeats: "yaq", or "stock", as Hadoop's CapacityScheduler
+    rules: str = "yaq"
+    #: by stock's rules: containers of one heartbeat for asks that prefer no place, or others
+    off_switch_max: int = 1
+    #: by stock's rules: so often all nodes are offered a container each, and none at heartbeats, s; 0: at heartbeats
+    async_s: float = 0.0
 
     def __post_init__(self) -> None:
         if self.name not in SYSTEMS:
             raise ValueError(f"no system is called {self.name!r}; there are {', '.join(SYSTEMS)}")
         self._check_names()
         self._check_orders()
+        self._check_rules()
         if self.bound is not None and not 1 <= self.bound <= BOUND_MAX:
             raise ValueError(
                 f"bound is {self.bound}; it must be 1 to {BOUND_MAX}, or none for any number; "
@@ -209,6 +218,17 @@ class System:
         BOUNDS[self.bound_policy]
         WAITS[self.wait_estimate]
         REBALANCES[self.rebalance_policy]
+
+    def _check_rules(self) -> None:
+        if self.rules not in list(Rules):
+            raise ValueError(f"no rules are called {self.rules!r}; there are {', '.join(Rules)}")
+        if self.rules == Rules.STOCK:
+            if self.at_asks:
+                raise ValueError("rules=stock gives nothing at asks: leave at_asks off")
+            if self.off_switch_max < 1:
+                raise ValueError(f"off_switch_max is {self.off_switch_max}; it must be 1 or more")
+        elif self.off_switch_max != 1 or self.async_s:
+            raise ValueError("off_switch_max and async_s are of stock's rules: say rules=stock")
 
     def _check_orders(self) -> None:
         """The same of orders, at the nodes and of jobs."""

@@ -85,6 +85,10 @@ class Assigner:
             return self.fill(node, now)
         return ()
 
+    def offer(self, node: NodeView, now: float) -> Iterable[Outcome]:
+        """Give away what the node has in a pass over all nodes."""
+        return self.beat(node, now)
+
     def fill(self, node: NodeView, now: float) -> Iterable[Outcome]:
         """Give away what the node has free."""
         if self._view.root.waiting or self._view.holds.reserved or self._updates.any_waiting:

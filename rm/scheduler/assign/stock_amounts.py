@@ -39,8 +39,15 @@ class Amounts:
 
     def compare(self, one: Resource, other: Resource) -> int:
         """Return 1, 0 or -1: by the scarcest type first, where several count."""
-        if not self._counts_vcores or not self.total.memory_mb:
+        total = self.total
+        if not self._counts_vcores or not total.memory_mb:
             return _sign(one.memory_mb - other.memory_mb)
+        if not total.extras and total.vcores:  # nearly always; it is asked for each application
+            mb, cores = one.memory_mb / total.memory_mb, one.vcores / total.vcores
+            other_mb, other_cores = other.memory_mb / total.memory_mb, other.vcores / total.vcores
+            pair = (mb, cores) if mb >= cores else (cores, mb)
+            other_pair = (other_mb, other_cores) if other_mb >= other_cores else (other_cores, other_mb)
+            return _sign((pair > other_pair) - (pair < other_pair))
         shares, others = self._shares(one), self._shares(other)
         return _sign((shares > others) - (shares < others))
 

@@ -74,6 +74,19 @@ class StockAssigner(Assigner):
                 break
         self.starving.find(now)
 
+    def offer(self, node: NodeView, now: float) -> Iterable[Outcome]:
+        """Give away one container, as a pass over all nodes does."""
+        return self._offer(node, now) if self.has_work else ()
+
+    def _offer(self, node: NodeView, now: float) -> Iterator[Outcome]:
+        reserved = self.rules.reservations.at.get(node.id)
+        if reserved is not None:
+            yield from self._fulfil(reserved, now)
+            return
+        found = self.rules.look(node)
+        if found is not None:
+            yield from self._carry(found, now)
+
     def _carry(self, found: Found, now: float) -> Iterator[Outcome]:
         if found.is_refused:
             return

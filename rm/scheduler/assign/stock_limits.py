@@ -89,10 +89,14 @@ class Reservations:
 
     def in_queue(self, queue: QueueView) -> Resource:
         """Return what applications of the queue, and of those below it, have reserved."""
+        if not self._sums:
+            return NOTHING
         return _sum(amount for app, amount in self._sums.items() if queue in app.leaf.above)
 
     def of_user(self, owner: UserView) -> Resource:
         """Return what a user of a leaf queue has reserved there."""
+        if not self._sums:
+            return NOTHING
         return _sum(amount for app, amount in self._sums.items() if app.owner is owner)
 
     def of_active(self, leaf: QueueView) -> Resource:
@@ -153,12 +157,33 @@ class Limits:
     to_free: Resource = NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class QueueSizes:
+    """What a queue is guaranteed and may hold at most, by its percentages alone."""
+
+    capacity: float
+    guarantee: Resource
+    most: Resource
+
+
 class StockLimits:
     """Answers for one look at a node, in which the cluster does not change."""
 
-    def __init__(self, view: ClusterView, reservations: Reservations, ratios: UsageRatios) -> None:
-        self._view, self._reservations, self._ratios = view, reservations, ratios
+    def __init__(
+        self, view: ClusterView, reservations: Reservations, ratios: UsageRatios, sizes: dict[str, QueueSizes]
+    ) -> None:
+        """`sizes`: by path, filled here; they hold for as long as the cluster has this size and these queues."""
+        self._view, self._reservations, self._ratios, self._sizes = view, reservations, ratios, sizes
         self.amounts = Amounts(view.nodes.total, view.least, counts_vcores=view.calculator.counts_vcores)
+        self._user_limits: dict[str, Resource] = {}
+
+    def sizes(self, queue: QueueView) -> QueueSizes:
+        found = self._sizes.get(queue.spec.path)
+        if found is None:
+            capacity, total = _capacity(queue), self.amounts.total
+            most = self.amounts.part(total, _maximum(queue))
+            found = self._sizes[queue.spec.path] = QueueSizes(capacity, self.amounts.part(total, capacity), most)
+        return found
 
     def used(self, queue: QueueView) -> Resource:
         return queue.used + self._reservations.in_queue(queue)
@@ -166,25 +191,19 @@ class StockLimits:
     def user_used(self, owner: UserView) -> Resource:
         return owner.used + self._reservations.of_user(owner)
 
-    def guarantee(self, queue: QueueView) -> Resource:
-        return self.amounts.part(self.amounts.total, _capacity(queue))
-
-    def most(self, queue: QueueView) -> Resource:
-        return self.amounts.part(self.amounts.total, _maximum(queue))
-
     def root(self) -> Limits:
         return Limits(self.amounts.total, self.amounts.total)
 
     def of_child(self, child: QueueView, parent: QueueView, limits: Limits) -> Limits:
         """Return the child's limits: what is left to the parent, and what the child holds."""
-        limits.limit = self.amounts.smaller(limits.limit, self.most(parent))
+        limits.limit = self.amounts.smaller(limits.limit, self.sizes(parent).most)
         left = limits.limit - limits.blocked - self.used(parent)
         limit = self.amounts.down(left + self.used(child))
         return Limits(limit, limit)
 
     def has_room(self, queue: QueueView, limits: Limits, reserved: Resource) -> bool:
         """Tell whether the queue is below its limit, or would be without `reserved`. Its headroom is set."""
-        limit, used = self.amounts.smaller(self.most(queue), limits.limit), self.used(queue)
+        limit, used = self.amounts.smaller(self.sizes(queue).most, limits.limit), self.used(queue)
         limits.headroom = limit - used
         if self.amounts.compare(used, limit) < 0:
             return True
@@ -206,12 +225,18 @@ class StockLimits:
         amounts, leaf = self.amounts, app.leaf
         if amounts.compare(self.user_used(app.owner) - freed, self.user_limit(leaf)) > 0:
             return False
-        return all(amounts.fits(self.used(queue) + need - freed, self.most(queue)) for queue in leaf.above)
+        return all(amounts.fits(self.used(queue) + need - freed, self.sizes(queue).most) for queue in leaf.above)
 
     def user_limit(self, leaf: QueueView) -> Resource:
         """Return what each user of the leaf queue who waits for something may hold."""
+        found = self._user_limits.get(leaf.spec.path)
+        if found is None:
+            found = self._user_limits[leaf.spec.path] = self._user_limit(leaf)
+        return found
+
+    def _user_limit(self, leaf: QueueView) -> Resource:
         amounts, spec, least = self.amounts, leaf.spec, self._view.least
-        guarantee = self.guarantee(leaf)
+        guarantee = self.sizes(leaf).guarantee
         capacity = amounts.larger(guarantee, least)
         consumed = amounts.up_part(amounts.total, self._ratios.of(leaf))
         current = capacity if amounts.compare(consumed, capacity) < 0 else consumed + least
@@ -221,7 +246,7 @@ class StockLimits:
             amounts.divided(held + least, leaf.active_users), amounts.hundredth(amounts.part(current, percent))
         )
         if spec.user_limit_factor == -1 or guarantee.is_zero():
-            most = amounts.down(self.most(leaf))
+            most = amounts.down(self.sizes(leaf).most)
         else:
             most = amounts.part(capacity, f32(spec.user_limit_factor))
         return amounts.up(amounts.smaller(limit, most))
@@ -231,8 +256,9 @@ class StockLimits:
         return sorted((child for child in parent.children), key=self._turn)
 
     def _turn(self, queue: QueueView) -> tuple[bool, float, float]:
-        amounts, capacity = self.amounts, _capacity(queue)
-        of = amounts.larger(self.guarantee(queue), amounts.least) if capacity else amounts.total
+        amounts, sizes = self.amounts, self.sizes(queue)
+        capacity = sizes.capacity
+        of = amounts.larger(sizes.guarantee, amounts.least) if capacity else amounts.total
         return capacity <= 0, amounts.quotient(self.used(queue), of), -capacity
 
 

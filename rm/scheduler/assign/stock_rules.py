@@ -14,10 +14,19 @@ from heapq import merge
 from typing import Final
 
 from rm.scheduler.assign.stock_amounts import NOTHING, Amounts, f32
-from rm.scheduler.assign.stock_limits import Limits, Reservation, Reservations, StockLimits, UsageRatios
+from rm.scheduler.assign.stock_limits import (
+    Limits,
+    QueueSizes,
+    Reservation,
+    Reservations,
+    StockLimits,
+    UsageRatios,
+)
+from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
+from rm.scheduler.view.user import UserView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, Resource
 from yaqd.model.values import value
 from yaqd.policies.asks.placement import satisfies
@@ -67,6 +76,9 @@ class StockRules:
         self.ratios: Final = UsageRatios(view, self.reservations)
         #: nodes that were offered to each ask since it got a container at a place that it prefers
         self._offers: dict[ApplicationAttemptId, dict[AskKey, int]] = {}
+        #: of what queues and of how large a cluster, and what they come to
+        self._sized: tuple[SchedulerSpec, Resource] = view.spec, view.nodes.total
+        self._sizes: dict[str, QueueSizes] = {}
 
     def forget(self, attempt: AttemptView) -> None:
         """Forget the offers to an attempt that has ended."""
@@ -85,15 +97,18 @@ class StockRules:
 
         Neither limits nor the order of queues are asked, as the reservation counts as held already.
         """
-        limits, root = self._limits(), self._limits().root()
+        limits = self._limits()
         if not one.attempt.accepts(one.node):
             return None
         self._offer(one.attempt, one.ask, 1)
-        found = self._at(one.attempt, one.ask, one.node, limits, root, one)
+        found = self._at(one.attempt, one.ask, one.node, limits, limits.root(), one)
         return found if isinstance(found, Found) else None
 
     def _limits(self) -> StockLimits:
-        return StockLimits(self._view, self.reservations, self.ratios)
+        sized = self._view.spec, self._view.nodes.total
+        if sized[0] is not self._sized[0] or sized[1] != self._sized[1]:
+            self._sized, self._sizes = sized, {}
+        return StockLimits(self._view, self.reservations, self.ratios, self._sizes)
 
     # ---- queues
 
@@ -118,13 +133,17 @@ class StockRules:
 
     def _in_leaf(self, leaf: QueueView, node: NodeView, limits: StockLimits, own: Limits) -> Found | Skip:
         asks_queue, user_limit = True, limits.user_limit(leaf)
+        full: set[UserView] = set()
         for attempt in self._in_turn(leaf):
             app = attempt.app
             reserved = self.reservations.of_app(app)
             if asks_queue and not limits.has_room(leaf, own, reserved):
                 return Skip.LEAF
             asks_queue = asks_queue and not reserved.is_zero()
+            if not attempt.asks.pending or (app.owner in full and reserved.is_zero()):
+                continue
             if not limits.lets_user(app, own, user_limit):
+                full.add(app.owner)
                 continue
             found = self._for_attempt(attempt, node, limits, own)
             if found is not Skip.ATTEMPT:

@@ -233,11 +233,11 @@ def parse_capacity_scheduler(properties: Mapping[str, str], job_order: str = "fi
 
 
 def _heartbeat_limits(reader: _Properties) -> HeartbeatLimits:
-    prefix, usual = "per-node-heartbeat.", HeartbeatLimits()
+    usual = HeartbeatLimits()
     return HeartbeatLimits(
-        reader.boolean(f"{prefix}multiple-assignments-enabled", usual.is_multiple),
-        reader.integer(f"{prefix}maximum-container-assignments", usual.containers_max),
-        reader.integer(f"{prefix}maximum-offswitch-assignments", usual.off_switch_max),
+        reader.boolean("per-node-heartbeat.multiple-assignments-enabled", usual.is_multiple),
+        reader.integer("per-node-heartbeat.maximum-container-assignments", usual.containers_max),
+        reader.integer("per-node-heartbeat.maximum-offswitch-assignments", usual.off_switch_max),
     )
 
 

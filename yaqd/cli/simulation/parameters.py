@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from rm.scheduler.limits import Rules
 from rm.scheduler.queues.spec import LEAF_ORDERINGS
 from yaqd.cli.simulation.systems import PARAMETERS, parse_system
 from yaqd.policies.queueing.bounds import BOUNDS
@@ -34,6 +35,12 @@ MEANINGS: Final[dict[str, str]] = {
     "mercury and sparrow",
     "at_asks": "the ResourceManager decides when it is asked too, and not at nodes' heartbeats alone; of opportunistic "
     "containers it decides whenever managers poll (yaq.rm.scheduler.at-asks)",
+    "rules": f"by which rules guaranteed containers are given at heartbeats ({_one_of(tuple(Rules))}): ours, by which "
+    "all that is free is given away, or those of Hadoop's CapacityScheduler, step by step (yaq.rm.scheduler.rules)",
+    "off_switch_max": "with rules=stock: containers that one heartbeat gives to asks that prefer no place, or other "
+    "places (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments)",
+    "async_s": "with rules=stock: so often all nodes are offered one container each, and none at heartbeats, s; "
+    "Hadoop's is 0.005 where schedule-asynchronously is on; 0: at heartbeats",
     "jobs_at_once": "jobs that may run at a time, the others wait in the order of their arrival; 0: any number. "
     "With `--burst` it is what sets the load",
     "estimates": f"how tasks' durations are known ({_one_of((*ESTIMATES, *LIVE_ESTIMATES.names()))}): each task's own, "

@@ -13,6 +13,7 @@ from yaqd.sim.workload import ClusterSeen, Workload
 from yaqd.sim.workloads import Drawn, read_workload
 
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
+_RULES: Final = ("rules", "off_switch_max", "async_s")
 _CENTRAL: Final = ("job_order", "job_starve_s", "job_starve_ratio")
 _FILLED: Final = ("bound_target", "bound_policy", "bound_wait_s", "default_estimate_s", "max_wait_s", "free_min")
 _UNAWARE: Final = ("aware", "max_wait_unaware_s")
@@ -27,8 +28,8 @@ _NOT_EVENED: Final = (
 #: what each takes; each is explained in `sim_parameters`. Nothing is taken that no value of would change anything, but
 #: for the first ones, which are said of all systems alike
 PARAMETERS: Final = {
-    "yarn": (*_ALL, *_CENTRAL),
-    "yarn-opportunistic": (*_ALL, *_CENTRAL, "bound", "opportunistic_share"),
+    "yarn": (*_ALL, *_CENTRAL, *_RULES),
+    "yarn-opportunistic": (*_ALL, *_CENTRAL, *_RULES, "bound", "opportunistic_share"),
     "yaq-c": (*_ALL, *_CENTRAL, "bound", *_UNAWARE, *_FILLED, *_PLACED),
     "yaq-d": (*_ALL, "bound", *_UNAWARE, *_PLACED, *_EVENED, "tasks_at_once", "published", "booked"),
     "mercury": (*_ALL, "bound", "tasks_at_once", "published"),

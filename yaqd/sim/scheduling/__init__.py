@@ -1,0 +1,1 @@
+"""What the simulator puts around the live scheduler."""
