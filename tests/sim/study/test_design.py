@@ -10,7 +10,7 @@ from tests.sim.sim_jobs import map_reduce, mixed, same
 from tests.sim.study.study_cells import GROUND
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.simulation import simulate
-from yaqd.sim.study.design import BASE, MAIN_LOADS, SHIPPED, SHIPPED_NAME, STOCK, cells, scaled, small
+from yaqd.sim.study.design import BASE, MAIN_LOADS, OFF, SHIPPED, SHIPPED_NAME, cells, scaled, small
 from yaqd.sim.study.digest import code_digest, code_files, digest_of
 from yaqd.sim.study.trial import StudyTrial, alone_s, saturated, with_start
 
@@ -21,7 +21,14 @@ def test_the_factorial_is_whole() -> None:
     assert len(ours) == len(MAIN_LOADS) * (12 + 2 * 12)
     assert all(count == len(MAIN_LOADS) for count in Counter(cell.system for cell in ours).values())
     assert {cell.system for cell in ours if cell.name == SHIPPED_NAME} == {SHIPPED}
-    assert {cell.of for cell in main} == {STOCK}
+    assert {cell.of for cell in main} == {OFF}
+
+
+def test_loads_of_the_factorial_are_the_same_for_all() -> None:
+    """However often nodes report: what is measured are the same runs."""
+    for main in (cells(("main",)), small(cells(("main",)))):
+        assert len({tuple(trial.key for trial in cell.capacity_trials()) for cell in main}) == 1
+        assert len({cell.ground.shape.heartbeat_s for cell in main}) == 3
 
 
 def test_a_cell_is_known_by_its_name() -> None:
@@ -53,14 +60,14 @@ def test_a_start_is_as_long_as_is_said() -> None:
 
 
 def test_the_key_is_of_what_is_not_as_unsaid() -> None:
-    trial = StudyTrial(GROUND, STOCK, 1, 0.5)
+    trial = StudyTrial(GROUND, OFF, 1, 0.5)
     assert trial.said()["system"] == {}
     assert trial.key == StudyTrial(GROUND, System(), 1, 0.5).key
     others = (
         replace(trial, seed=2),
         replace(trial, load=0.6),
         replace(trial, load=None),
-        replace(trial, system=replace(STOCK, starve_ratio=2.0)),
+        replace(trial, system=replace(OFF, starve_ratio=2.0)),
         replace(trial, ground=replace(GROUND, jobs=3)),
         replace(trial, ground=replace(GROUND, shape=replace(GROUND.shape, heartbeat_s=3.0))),
     )
@@ -70,7 +77,7 @@ def test_the_key_is_of_what_is_not_as_unsaid() -> None:
 def test_no_job_is_faster_than_alone() -> None:
     shape = ClusterShape(nodes=2, slots=3, heartbeat_s=0.5)
     workload = mixed(8)
-    result = simulate(shape, workload, STOCK)
+    result = simulate(shape, workload, OFF)
     alone = {job.name: alone_s(job, shape.total_slots) for job in workload}
     assert all(job.from_submission > alone[job.name] for job in result.jobs)
     chain = map_reduce(0, 2, 1, 4.0)
@@ -80,18 +87,18 @@ def test_no_job_is_faster_than_alone() -> None:
 
 def test_capacity_is_what_a_full_cluster_does() -> None:
     """A second of start for five of work, and no more than a heartbeat for the next one."""
-    found, _ = StudyTrial(replace(GROUND, jobs=6, shape=with_start(GROUND.shape, 1.0)), STOCK, 1).run()
+    found, _ = StudyTrial(replace(GROUND, jobs=6, shape=with_start(GROUND.shape, 1.0)), OFF, 1).run()
     assert 5 / (5 + 1 + 1 + 1) < found["capacity"] < 5 / (5 + 0.15)
 
 
 def test_nothing_saturates_nothing() -> None:
-    result = simulate(ClusterShape(nodes=1, slots=1), mixed(1), STOCK, horizon_s=0.01)
+    result = simulate(ClusterShape(nodes=1, slots=1), mixed(1), OFF, horizon_s=0.01)
     assert saturated(result) == 0.0
 
 
 def test_a_clock_changes_no_decision() -> None:
     shape, workload, ticks = ClusterShape(nodes=2, slots=3), mixed(4), iter(range(1, 1_000_000))
-    for system in (STOCK, SHIPPED):
+    for system in (OFF, SHIPPED):
         plain = simulate(shape, workload, system)
         timed = simulate(shape, workload, system, clock=lambda: next(ticks))
         assert same(plain, timed)

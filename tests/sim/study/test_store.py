@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.sim.study.study_cells import GROUND, SEEDS, tiny
-from yaqd.sim.study.design import STOCK
+from yaqd.sim.study.design import OFF
 from yaqd.sim.study.run import run_study, wanted
 from yaqd.sim.study.store import FinishedTrial, StoreError, StudyStore
 from yaqd.sim.study.trial import StudyTrial
 
-TRIALS = [StudyTrial(GROUND, STOCK, seed, 0.7) for seed in range(4)]
+TRIALS = [StudyTrial(GROUND, OFF, seed, 0.7) for seed in range(4)]
 
 
 def filled(folder: Path) -> StudyStore:

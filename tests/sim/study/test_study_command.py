@@ -18,8 +18,10 @@ def run(*words: str) -> Result:
 def test_the_list_has_every_cell_and_the_time() -> None:
     result = run("--list", "--only", "loads", "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert "28 cells, 5 seeds; 152 runs are left" in result.stdout
+    assert "35 cells, 5 seeds; 190 runs are left" in result.stdout
     assert "with --workers 2" in result.stdout
+    stock = json.loads(run("--list", "--side", "stock", "--json").stdout)["cells"]
+    assert {cell["cell"].partition(":")[0] for cell in stock} == {"stock"}
     found = json.loads(run("--list", "--json").stdout)
     assert {cell["part"] for cell in found["cells"]} == {"main", "loads", "others"}
     assert found["estimate_s"] > 60
@@ -54,7 +56,7 @@ def test_a_small_study_runs_and_is_taken_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_results_of_other_code_are_refused_and_shown(tmp_path: Path) -> None:
-    words = ("--out", str(tmp_path), "--quick", "--only", "loads")
+    words = ("--out", str(tmp_path), "--quick", "--only", "main", "--side", "stock")
     assert run(*words).exit_code == 0
     store = tmp_path / FILE
     digest = json.loads(store.read_bytes().splitlines()[0])["start"]["digest"]

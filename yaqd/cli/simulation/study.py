@@ -37,6 +37,7 @@ Example:
               help="Folder of the store; needed unless --list.")  # fmt: skip
 @click.option("--only", type=click.Choice(("main", "loads", "others")), multiple=True,
               help="A part of it; may be repeated [default: all].")  # fmt: skip
+@click.option("--side", type=click.Choice(("stock", "ours")), help="Systems of one side alone [default: both].")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds of each cell [default: 5, quick: 1].")
 @click.option("--nodes", type=click.IntRange(4, 10_000), default=80, show_default=True, metavar="N",
@@ -52,6 +53,7 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
     from yaqd.sim.study.store import StoreError, StudyStore
 
     chosen = cells(tuple(part for part in PARTS if part in (only or PARTS)))
+    chosen = [cell for cell in chosen if options["side"] in (None, cell.side)]
     chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"])
     seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
     if out is None and not is_list:

@@ -6,7 +6,7 @@ ours.
 Every system is told as much of tasks' durations: each stage's mean, except where the history is the factor.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Final, Literal
@@ -48,8 +48,10 @@ class StudyCell:
     system: System
     #: part of the capacity
     load: float
-    #: whose capacity on this ground
+    #: whose capacity
     of: System
+    #: on which ground; None: on its own
+    of_ground: Ground | None = None
     #: of ours in `main` and of all in `others`: what is varied, and to what
     factors: tuple[tuple[str, str], ...] = ()
 
@@ -64,7 +66,7 @@ class StudyCell:
 
     def capacity_trials(self) -> list[StudyTrial]:
         """Return the saturated runs that its load needs."""
-        return [StudyTrial(self.ground, self.of, seed) for seed in _CAPACITY_SEEDS]
+        return [StudyTrial(self.of_ground or self.ground, self.of, seed) for seed in _CAPACITY_SEEDS]
 
     def own_capacity_trials(self) -> list[StudyTrial]:
         """Return those of the system itself, of the parts that tell what each can do."""
@@ -76,13 +78,19 @@ class StudyCell:
         return StudyTrial(self.ground, self.system, seed, round(self.load * capacity, 4))
 
 
-STOCK: Final = System("yarn")
-_FAIR: Final = replace(STOCK, job_order="fair")
+#: our ResourceManager with every switch off: the loads are parts of what it can do
+OFF: Final = System("yarn")
+#: Hadoop's CapacityScheduler, by its own rules
+_STOCK: Final = System("yarn", rules="stock")
+_FAIR: Final = replace(_STOCK, job_order="fair")
+#: containers of one heartbeat, and how often nodes are offered one where that does not go by heartbeats, s
+_MANY: Final = 100
+_ASYNC_S: Final = 0.005
 
 
 def ours(*, queues: bool, events: bool, asks: bool, jobs: str = "srjf", nodes: str = "srjf") -> System:
     """Return our system with these switches: queues at nodes, heartbeats out of turn, decisions at asks, orders."""
-    base = replace(OURS, order=nodes) if queues else STOCK
+    base = replace(OURS, order=nodes) if queues else OFF
     return replace(base, out_of_turn=events, at_asks=asks, job_order=jobs)
 
 
@@ -109,22 +117,29 @@ def _our_cells(load: float) -> Iterator[StudyCell]:
                 *((("nodes", nodes),) if nodes else ()),
             )
             name = "ours: " + ", ".join(f"{factor} {level}" for factor, level in factors)
-            yield StudyCell("main", "ours", name, BASE, system, load, STOCK, factors)
+            yield StudyCell("main", "ours", name, BASE, system, load, OFF, BASE, factors)
 
 
 def _stock_cells(load: float) -> Iterator[StudyCell]:
     for order, heartbeat in product(("fifo", "fair"), (1.0, 3.0, 0.2)):
-        ground = replace(BASE, shape=replace(BASE.shape, heartbeat_s=heartbeat))
-        name = f"stock: {order}, heartbeat {heartbeat:g} s"
-        yield _stock(name, replace(STOCK, job_order=order), load, ground)
+        ground = _beating(heartbeat)
+        yield _stock(f"stock: {order}, heartbeat {heartbeat:g} s", replace(_STOCK, job_order=order), load, ground)
+    for order in ("fifo", "fair"):
+        many = replace(_STOCK, job_order=order, off_switch_max=_MANY)
+        yield _stock(f"stock: {order}, many at a heartbeat", many, load)
+        yield _stock(f"stock: {order}, asynchronous", replace(_STOCK, job_order=order, async_s=_ASYNC_S), load)
     for order, bound in product(("fifo", "fair"), OPPORTUNISTIC):
-        system = System("yarn-opportunistic", job_order=order, bound=bound)
+        system = replace(_STOCK, name="yarn-opportunistic", job_order=order, bound=bound)
         limit = "Hadoop's limit" if bound is None else f"limit {bound}"
         yield _stock(f"stock: opportunistic, {order}, {limit}", system, load)
 
 
 def _stock(name: str, system: System, load: float, ground: Ground = BASE) -> StudyCell:
-    return StudyCell("main", "stock", name, ground, system, load, STOCK)
+    return StudyCell("main", "stock", name, ground, system, load, OFF, BASE)
+
+
+def _beating(heartbeat_s: float) -> Ground:
+    return replace(BASE, shape=replace(BASE.shape, heartbeat_s=heartbeat_s))
 
 
 def _on(is_on: bool) -> str:
@@ -132,11 +147,16 @@ def _on(is_on: bool) -> str:
 
 
 _SIDES: Final[tuple[tuple[Side, str, System], ...]] = (
-    ("stock", "stock: fifo", STOCK),
+    ("stock", "stock: fifo", _STOCK),
     ("stock", "stock: fair", _FAIR),
+    ("stock", "stock: fair, asynchronous", replace(_FAIR, async_s=_ASYNC_S)),
     ("ours", "ours without queues", UNQUEUED),
     ("ours", "ours as shipped", SHIPPED),
 )
+
+
+#: of `others`
+_COMPARED: Final = ("stock: fair", "ours without queues", "ours as shipped")
 
 
 def _loads() -> Iterator[StudyCell]:
@@ -156,10 +176,6 @@ _WORKLOADS: Final = {
     "5-sec": 200,
     "1-sec": 300,
 }
-
-
-def _beating(heartbeat_s: float) -> Ground:
-    return replace(BASE, shape=replace(BASE.shape, heartbeat_s=heartbeat_s))
 
 
 def _far(network_s: float) -> Ground:
@@ -199,7 +215,7 @@ _SYSTEMS: Final[tuple[tuple[str, str, System, System | None], ...]] = (
 
 def _others() -> Iterator[StudyCell]:
     for factor, level, ground in _GROUNDS:
-        for side, name, system in _SIDES[1:]:
+        for side, name, system in (one for one in _SIDES if one[1] in _COMPARED):
             yield _other(side, name, ground, system, factor, level)
     for factor, level, queued, unqueued in _SYSTEMS:
         yield _other("ours", "ours as shipped", BASE, queued, factor, level)
@@ -209,7 +225,7 @@ def _others() -> Iterator[StudyCell]:
 
 
 def _other(side: Side, name: str, ground: Ground, system: System, factor: str, level: str) -> StudyCell:
-    return StudyCell("others", side, name, ground, system, OTHERS_LOAD, STOCK, ((factor, level),))
+    return StudyCell("others", side, name, ground, system, OTHERS_LOAD, OFF, factors=((factor, level),))
 
 
 _BY_PART: Final = {"main": _main, "loads": _loads, "others": _others}
@@ -222,20 +238,19 @@ def cells(parts: Iterable[Part] = PARTS) -> list[StudyCell]:
 
 def small(chosen: Iterable[StudyCell]) -> list[StudyCell]:
     """Return the cells on 8 nodes with few jobs, of `main` at one load: to see that all runs."""
-    return [
-        replace(cell, ground=_smaller(cell.ground, 8, cell.ground.jobs // 40))
-        for cell in chosen
-        if cell.part != "main" or cell.load == MAIN_LOADS[1]
-    ]
+    few = (cell for cell in chosen if cell.part != "main" or cell.load == MAIN_LOADS[1])
+    return [_on_ground(cell, lambda ground: _sized(ground, 8, ground.jobs // 40)) for cell in few]
 
 
 def scaled(chosen: Iterable[StudyCell], nodes: int) -> list[StudyCell]:
     """Return the cells on so many nodes, with as many times fewer or more jobs."""
-    return [
-        replace(cell, ground=_smaller(cell.ground, nodes, cell.ground.jobs * nodes // cell.ground.shape.nodes))
-        for cell in chosen
-    ]
+    return [_on_ground(cell, lambda one: _sized(one, nodes, one.jobs * nodes // one.shape.nodes)) for cell in chosen]
 
 
-def _smaller(ground: Ground, nodes: int, jobs: int) -> Ground:
+def _on_ground(cell: StudyCell, change: Callable[[Ground], Ground]) -> StudyCell:
+    of_ground = None if cell.of_ground is None else change(cell.of_ground)
+    return replace(cell, ground=change(cell.ground), of_ground=of_ground)
+
+
+def _sized(ground: Ground, nodes: int, jobs: int) -> Ground:
     return replace(ground, jobs=max(4, jobs), shape=replace(ground.shape, nodes=nodes))

@@ -108,6 +108,10 @@ class Duel:
     faster: Interval
 
 
+def _is_off(cell: StudyCell) -> bool:
+    return all(cell.level(factor) == "off" for factor in ("queues", "events", "asks")) and cell.level("jobs") != "srjf"
+
+
 def duel(results: Results, metric: str, cell: StudyCell, other: StudyCell) -> Duel:
     """Hold one cell against another, seed by seed."""
     return Duel(cell.load, metric, cell, other, ratio(results.values(other, metric), results.values(cell, metric)))
@@ -119,17 +123,19 @@ def best(results: Results, cells: Sequence[StudyCell], metric: str) -> StudyCell
 
 
 def bests(results: Results) -> Iterator[tuple[str, Duel]]:
-    """Yield, by load and metric: the best of ours, the best of ours without queues, and what ships, each against the
-    best of stock."""
+    """Yield, by load and metric, each against the best of stock: the best of ours, the best of ours without queues,
+    what ships, and stock's better order with all of ours off, which is our rules at heartbeats."""
     main = results.cells("main")
     for load in sorted({cell.load for cell in main}):
         at = [cell for cell in main if cell.load == load]
         mine = [cell for cell in at if cell.side == "ours"]
         unqueued = [cell for cell in mine if cell.level("queues") == "off"]
+        off = [cell for cell in mine if _is_off(cell)]
         shipped = [cell for cell in mine if cell.name == SHIPPED_NAME]
         for metric in CHOSEN_BY:
             theirs = best(results, [cell for cell in at if cell.side == "stock"], metric)
-            for who, among in (("best", mine), ("best without queues", unqueued), ("as shipped", shipped)):
+            groups = {"best": mine, "best without queues": unqueued, "as shipped": shipped, "all off": off}
+            for who, among in groups.items():
                 yield who, duel(results, metric, best(results, among, metric), theirs)
 
 

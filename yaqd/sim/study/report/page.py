@@ -99,7 +99,9 @@ def _main(results: Results) -> Iterator[str]:
         return
     yield "## The main table\n"
     yield (
-        f"Loads are parts of stock's capacity with `fifo` and heartbeats of 1 s, the same for all. {_command('main')}\n"
+        "A load is a part of what our ResourceManager can do with every switch off, and is the same for all. Stock "
+        "goes by the rules of Hadoop's CapacityScheduler, which give one container a heartbeat as shipped. What each "
+        f"can do at most is in the last column. {_command('main')}\n"
     )
     yield from map(markdown, main_tables(results))
     yield "## Which switch contributes what\n"
@@ -145,10 +147,13 @@ def _listed(found: list[Effect], none: str, before: str = "") -> str:
     return f"{before}{said}" if said else none
 
 
+_WHO: Final = {"as shipped": "what ships", "best without queues": "our best without queues"}
+
+
 def _best_words(results: Results) -> Iterator[str]:
     for who, found in bests(results):
-        if who == "as shipped":
-            yield f"At {found.load:g}, by {found.metric}, what ships is {_against(found)} the best of stock."
+        if who in _WHO:
+            yield f"At {found.load:g}, by {found.metric}, {_WHO[who]} is {_against(found)} the best of stock."
 
 
 def _against(found: Duel) -> str:

@@ -19,7 +19,7 @@ _WIDTH: Final = 9.6
 #: a mark of a load beside that of another, in lines of the figure
 _APART: Final = 0.22
 #: of `loads`: stock's are grey and black
-_SIDES: Final = (COLOURS[0], COLOURS[7], COLOURS[1], COLOURS[2])
+_SIDES: Final = (COLOURS[0], COLOURS[7], COLOURS[4], COLOURS[1], COLOURS[2])
 
 
 def draw_study(results: Results, folder: Path, kinds: Sequence[str]) -> list[Path]:

@@ -82,7 +82,7 @@ def main_tables(results: Results) -> Iterator[StudyTable]:
     """Yield a table for each load of the factorial."""
     for load in main_loads(results):
         at = [cell for cell in results.cells("main") if cell.load == load]
-        title = f"{load:g} of stock's capacity"
+        title = f"load {load:g}"
         yield StudyTable(title, ("system", *headings()), tuple(_row(results, cell) for cell in at))
 
 
