@@ -33,6 +33,12 @@ def test_a_folder_is_needed() -> None:
     assert "--out DIR" in result.stderr
 
 
+def test_a_page_is_of_both_sides(tmp_path: Path) -> None:
+    result = run("--out", str(tmp_path), "--side", "ours", "--page", str(tmp_path / "study.md"))
+    assert result.exit_code == BAD_INPUT
+    assert "leave --side out" in result.stderr
+
+
 @pytest.mark.slow
 def test_a_small_study_runs_and_is_taken_up(tmp_path: Path) -> None:
     words = ("--out", str(tmp_path), "--quick", "--only", "loads")

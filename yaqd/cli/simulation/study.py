@@ -56,6 +56,8 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
     chosen = [cell for cell in chosen if options["side"] in (None, cell.side)]
     chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"])
     seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
+    if options["page"] is not None and options["side"] is not None:
+        raise CommandError("--page holds both sides against each other: leave --side out")
     if out is None and not is_list:
         raise CommandError("--out DIR is missing: the folder where results are kept")
     try:

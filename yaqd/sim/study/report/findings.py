@@ -144,16 +144,18 @@ def other_table(results: Results) -> StudyTable:
 
 
 def all_tables(results: Results) -> Iterator[StudyTable]:
-    """Yield every table of the parts that are there, in the order of the page."""
+    """Yield every table of the parts that are there, in the order of the page; of one side alone its figures."""
     if results.cells("main"):
         yield from main_tables(results)
+    if results.has_both_sides("main"):
         yield from effect_tables(results)
         yield best_table(results)
         yield queue_table(results)
     if results.cells("loads"):
         yield capacity_table(results)
+    if results.has_both_sides("loads"):
         yield load_table(results)
-    if results.cells("others"):
+    if results.has_both_sides("others"):
         yield other_table(results)
 
 

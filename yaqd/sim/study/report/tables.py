@@ -60,6 +60,10 @@ class Results:
         """Return the cells of a part, if there is a seed that all of them have."""
         return self._cells[part] if self.seeds[part] else []
 
+    def has_both_sides(self, part: Part) -> bool:
+        """Return whether ours can be held against stock's."""
+        return len({cell.side for cell in self.cells(part)}) > 1
+
     def values(self, cell: StudyCell, metric: str) -> list[float]:
         """Return one number a seed."""
         found = self._found[cell.id]
