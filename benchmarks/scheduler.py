@@ -9,6 +9,7 @@ What the masters do is worked out once and their events are kept; a run hands th
 the same, and times nothing else. The heap is in large pages when that begins, as the ResourceManager has its own.
 
 Rows `core-500`, `core-1000`, `core-2000`, `core-5000`: containers given per second of wall time on that many nodes.
+Queues at the nodes are off there, which is not as shipped.
 Row `core-full`: the same on 500 nodes with a quarter of the room, so that most requests wait for room, for their users'
 limits or for a better place, and containers go to whoever is next when others end; one in a hundred does at a time.
 Row `core-queues`: the same with queues at the nodes, where up to eight containers wait; nodes report their queues, and
@@ -369,7 +370,7 @@ def _each_us(counts: Counts, cpu_us: list[float]) -> float:
 def _queueing(*, queues: bool, is_shipped: bool) -> str:
     """What a row has of queues at the nodes, and what of it is not shipped."""
     if not queues and not is_shipped:
-        return "no over-allocation"
+        return "queues at the nodes off, which is not as shipped: rows core-shipped-N are"
     what = "queues at the nodes as shipped" if is_shipped else "queues of eight places at the nodes"
     return (
         f"{what}, but what nobody knows the length of is taken to run for {_TASK_S:g} s, not for ever, "

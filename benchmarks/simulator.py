@@ -3,9 +3,10 @@
 `python -m benchmarks.simulator [--json] [--system NAME]`. Nodes of 8 slots, heartbeats of 3 s, tasks of 20 s in mean
 (exponential), more of them than slots throughout. Row `events`: seconds of CPU time for 1,000,000 tasks on 10,000
 nodes. Rows `event-cost-N`: microseconds for each event (a container's coming or end, a manager's poll, a heartbeat) on
-N nodes with 100 tasks for each. Row `yaq-c-events` and rows `event-cost-N-yaq-c`: the same with queues at the nodes as
-they are shipped, their bounds found by themselves, jobs ordered by what is left of them. The scheduler and the node
-queues in it are the live ones, and most of the time is theirs. There is nothing to compare with, so `theirs` is empty.
+N nodes with 100 tasks for each. Queues at the nodes are off there, which is not as shipped. Row `yaq-c-events` and
+rows `event-cost-N-yaq-c`: the same with queues at the nodes as they are shipped, their bounds found by themselves, jobs
+ordered by what is left of them. The scheduler and the node queues in it are the live ones, and most of the time is
+theirs. There is nothing to compare with, so `theirs` is empty.
 """
 
 import argparse

@@ -11,8 +11,7 @@ The masters say where they register that their containers may wait, which is an 
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
 for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs, live and simulated.
 
-`queue-or-event` does not hold queues alone against events alone: a leaf queue that names no ordering policy, as here,
-goes from srjf to fifo where queues are off. Stock is in fifo throughout, and beyond its capacity in `hive-*`.
+All three sides of `queue-or-event` have jobs in srjf. Stock is in fifo throughout, and beyond its capacity in `hive-*`.
 
 Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
 and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
@@ -76,7 +75,8 @@ AT_LEAST = {
 }
 _NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
 _QUEUES = ours(queues=True, events=False)
-_EVENTS = ours(queues=False, events=True)
+#: the order of jobs is that of the other two: a leaf queue that names none goes to fifo where queues are off
+_EVENTS = ours(queues=False, events=True, site={"yarn.scheduler.capacity.root.default.ordering-policy": "srjf"})
 _BOTH = ours(queues=True, events=True)
 #: ours decides as stock's capacity scheduler does: when nodes report, with their regular heartbeats
 UTILIZATION = (stock(), stock_opportunistic(_STOCK_QUEUE), ours(queues=True, events=False, at_asks=False))
