@@ -17,7 +17,7 @@ from nm.resources.directories import ContainerFolders, make_container_folders
 
 #: credentials stream without tokens and secrets
 EMPTY_CREDENTIALS = b"HDTS\0\0\0"
-_FORCES_COLD = re.compile(r"(?:PYTHON|LD_|OMP_|MALLOC_)|LANG\Z|LC_")
+_FORCES_COLD = re.compile(r"(?:PYTHON|LD_|OMP_|MALLOC_|OPENBLAS_|MKL_|BLIS_|NPY_)|LANG\Z|LC_")
 _REFERENCE = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}")
 _MAX_WARM_ARGUMENTS = 1024
 

@@ -1,6 +1,7 @@
 """Submitting an exploration, looking at it, stopping it and going on with it."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from math import nan
@@ -23,6 +24,7 @@ from tez_adapter.protocol import JobClientProtocol
 from tez_adapter.training.keeper import read_job
 from yaqd.config import Configuration
 from yaqd.ipc import RemoteException
+from yaqd.ml import kernels
 from yaqd.ml.space import Space
 from yaqd.model import ApplicationId
 from yaqd.proto import job_exploration_pb2 as pb
@@ -58,7 +60,8 @@ def submit_exploration(
     path = "" if joined is None else joined.path
     name = name or Path(path or terms.arguments[0]).stem
     fields = _fields(terms, Path(path).name if path else "", "" if joined is None else joined.function)
-    request = Request(conf, name, queue, attachments, environment or {}, application_type=APPLICATION_TYPE)
+    environment = kernels.chosen(os.environ) | dict(environment or {})
+    request = Request(conf, name, queue, attachments, environment, application_type=APPLICATION_TYPE)
     return submit(Draft(request, JobKind.EXPLORATION, fields, scripts=(path,) if path else ()))
 
 

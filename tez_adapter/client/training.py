@@ -1,6 +1,7 @@
 """Submitting a job that trains a model, stopping it, and going on with it."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from yaqd.config import Configuration
 from yaqd.config.catalogue import documentation
 from yaqd.mapreduce.loading import split_script
 from yaqd.mapreduce.params import parse_params
+from yaqd.ml import kernels
 from yaqd.ml.loading import is_iterative, load_iterative
 from yaqd.model import ApplicationId
 from yaqd.proto import job_training_pb2 as pb
@@ -96,7 +98,8 @@ def submit_training(
         "tasks": 1,
     }
     name = name or program.name or Path(program.path).stem
-    request = Request(conf, name, queue, attachments, environment or {}, application_type=APPLICATION_TYPE)
+    environment = kernels.chosen(os.environ) | dict(environment or {})
+    request = Request(conf, name, queue, attachments, environment, application_type=APPLICATION_TYPE)
     return submit(Draft(request, JobKind.TRAINING, fields, scripts=(program.path,)))
 
 
