@@ -3,6 +3,7 @@
 Each section names the command that shows its figures. A part of which no seed is whole is said to be missing.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -18,6 +19,7 @@ from yaqd.sim.study.report.findings import (
     other_table,
     queue_table,
     ratio_text,
+    short,
 )
 from yaqd.sim.study.report.tables import Results, StudyTable, main_loads, main_tables
 
@@ -31,6 +33,8 @@ stock at its best beside it. Where a switch costs, it says so. How to run it is 
 """
 #: switches that a sentence names, the strongest ones
 _NAMED: Final = 3
+#: that make an interval
+_SEEDS_LEAST: Final = 2
 _WORDS: Final = """\
 - **Median, p95, p99, max** are of job completion times from submission, the mean over the seeds.
   The figure behind ± is half of an interval of 95 %, by Student's t over the seeds.
@@ -38,7 +42,7 @@ _WORDS: Final = """\
 - **Slowdown** is a job's time over what it would take alone if nothing but its tasks took time, the mean over jobs.
 - **Slots used** counts running tasks, until the last job arrives.
 - **RM us/task** is processor time of the scheduler's decisions a task, measured on this machine. Calls are not in it,
-  nor heartbeats without news.
+  nor heartbeats without news. Of stock it is that of our code by stock's rules, and says nothing of Hadoop's own.
 - **Capacity** is the part of the slots that works while there is work for all, with all jobs submitted at once. It is
   measured with three seeds.
 - **Queues**: containers wait at nodes. **Events**: a node reports at once that a container ended. **Asks**: the
@@ -50,7 +54,15 @@ _WORDS: Final = """\
 
 def page(results: Results) -> str:
     """Return the whole page."""
-    parts = (_INTRO, *_what_was_run(results), *_main(results), *_loads(results), *_others(results), *_missing(results))
+    parts = (
+        _INTRO,
+        *_in_short(results),
+        *_what_was_run(results),
+        *_main(results),
+        *_loads(results),
+        *_others(results),
+        *_missing(results),
+    )
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
@@ -64,9 +76,34 @@ def _command(part: Part) -> str:
     return f"Shown by `yaq sim study --only {part} --out /tmp/study`."
 
 
+def _in_short(results: Results) -> Iterator[str]:
+    """What the highest load of the factorial says, from the intervals."""
+    loads = main_loads(results)
+    if not loads or len(results.seeds["main"]) < _SEEDS_LEAST:
+        return
+    yield "## In short\n"
+    yield f"At {loads[-1]:g} of the capacity, the highest load of the main table. {_command('main')}\n"
+    yield _bullets(_short_words(results, loads[-1]))
+
+
+def _short_words(results: Results, load: float) -> Iterator[str]:
+    for metric, name in SHOWN:
+        strongest = max(effects(results, metric, load), key=lambda one: abs(math.log(one.overall.mid)))
+        yield f"{name.capitalize()}: the strongest switch is `{strongest.what}`, {ratio_text(strongest.overall)}."
+        for who, found in bests(results):
+            if (found.load, found.metric) == (load, metric) and who in _WHO:
+                theirs = f"the best of stock, `{short(found.other)}`"
+                yield f"{name.capitalize()}: {_WHO[who]} is {_against(found)} {theirs}."
+        for found in queue_duels(results, metric):
+            if found.load == load and found.cell.name == SHIPPED_NAME:
+                yield f"{name.capitalize()}, among what ships: {verdict(found.faster)}, {ratio_text(found.faster)}."
+
+
 def _what_was_run(results: Results) -> Iterator[str]:
     yield "## What was run\n"
     yield "```\n" + "\n".join(dict.fromkeys(str(one["command"]) for one in results.store.starts)) + "\n```\n"
+    if len(results.store.digests) > 1:
+        yield "The results of several versions of the code are put together here.\n"
     yield _conditions(results)
     yield _WORDS
 
@@ -133,6 +170,9 @@ def _bullets(said: Iterable[str]) -> str:
 
 def _effect_words(results: Results) -> Iterator[str]:
     """The switches that help and harm at each load, the largest first."""
+    if len(results.seeds["main"]) < _SEEDS_LEAST:
+        yield "One seed has no intervals, so nothing is said of what helps."
+        return
     for load in main_loads(results):
         for metric, name in SHOWN:
             found = list(effects(results, metric, load))
@@ -152,7 +192,7 @@ _WHO: Final = {"as shipped": "what ships", "best without queues": "our best with
 
 def _best_words(results: Results) -> Iterator[str]:
     for who, found in bests(results):
-        if who in _WHO:
+        if who in _WHO and found.metric in dict(SHOWN):
             yield f"At {found.load:g}, by {found.metric}, {_WHO[who]} is {_against(found)} the best of stock."
 
 
@@ -221,8 +261,11 @@ def _missing(results: Results) -> Iterator[str]:
     if not lacks:
         return
     yield "## What is missing\n"
-    for part, many in lacks.items():
-        has = len(results.seeds[part])
-        said = f"The tables have {has} of {len(results.asked)} seeds" if has else "The page has nothing of it"
-        more = f"`yaq sim study --only {part} --out /tmp/study` goes on with it."
-        yield f"- `{part}`: {many} runs were not over. {said}. {more}"
+    yield _bullets(_lacking(results, part, many) for part, many in lacks.items())
+
+
+def _lacking(results: Results, part: Part, many: int) -> str:
+    has = len(results.seeds[part])
+    said = f"The tables have {has} of {len(results.asked)} seeds" if has else "The page has nothing of it"
+    more = f"`yaq sim study --only {part} --out /tmp/study` goes on with it."
+    return f"`{part}`: {many} runs were not over. {said}. {more}"
