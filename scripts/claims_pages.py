@@ -23,6 +23,7 @@ _FIGURES = tuple(
             rf"\b{_MEASURING}\b[^.|]{{0,40}}?(?<![\w.])(?P<figure>\d[\d,]* {_UNIT})\b",
             rf"\b(?:half|quarter|third|tenth|twentieth) (?:of )?an? {_UNIT}\b",
             rf"\|\s*\**(?P<figure>\d[\d,]* {_UNIT})\b",
+            r"\|\s*\**(?P<figure>\d[\d,]*\.\d+)\**(?: to \d|\s*[|,(])",
             rf"\b{_MEASURING}\b[^.|]{{0,20}}?\b(?P<figure>{_COUNT} to {_COUNT} {_UNIT})\b",
         ),
     )

@@ -38,6 +38,7 @@ def test_a_figure_without_a_command_is_found(tmp_path: Path) -> None:
         "Its median is\n2.5 s.",
         "It is over in half a second.",
         "| ours | 99 % |",
+        "| ours | 1.06 to 1.45 |",
         "```\nyarn-5s   60.6%\n```",
         "It is 1.3x as fast (`yaq sim run NAME`, `python -m benchmarks.launch --help`).",
     )
