@@ -82,7 +82,8 @@ class Play:
         """Play so many steps. Returns how many containers were given."""
         given = 0
         hosts = self._random.sample(HOSTS, self._random.randint(2, 4))
-        self._join(hosts[0], _LARGE)  # which stays: masters may ask for no more than the largest node has
+        # It stays: masters may ask for no more than the largest node has, and may run where queues have whole cores.
+        self._join(hosts[0], _LARGE, 16)
         for host in hosts[1:]:
             self._join(host)
         for _ in range(2):
@@ -102,10 +103,10 @@ class Play:
             given += move()
         return given
 
-    def _join(self, host: str, memory_mb: int | None = None) -> int:
+    def _join(self, host: str, memory_mb: int | None = None, vcores: int | None = None) -> int:
         self._nodes.append(host)
         memory_mb = memory_mb or self._random.choice((2048, 4096, 6000, _LARGE))
-        return len(self._both.node(host, memory_mb, self._random.choice((2, 4, 8))))
+        return len(self._both.node(host, memory_mb, vcores or self._random.choice((2, 4, 8))))
 
     def _come(self) -> int:
         away = [host for host in HOSTS if host not in self._nodes]

@@ -74,8 +74,10 @@ def pair(
         "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": 0,
     }
     queues = {f"{_PREFIX}{key}": value for key, value in (_QUEUES | _SETTINGS[request.param]).items()}
+    # Hadoop counts masters outside the cluster as its smallest container against the share for masters, and we do not
+    masters = {f"{_PREFIX}maximum-am-resource-percent": 100.0}
     with (
-        StockManager(hadoop, folder / "stock", site, queues) as stock,
+        StockManager(hadoop, folder / "stock", site, queues | masters) as stock,
         OurManager(folder / "ours", site, queues) as ours,
     ):
         yield stock, ours

@@ -105,6 +105,23 @@ def test_a_reservation_ends_with_its_node_its_attempt_and_its_ask(how: str) -> N
     assert w.scheduler.has_waiting is (how == "node")
 
 
+def test_who_waits_is_told_why() -> None:
+    w = world({**_MANY, **HALVES})
+    node, other = w.join("a", SLOT * 4), w.join("b", SLOT * 4, rack="/r2")
+    small, large = w.begin("a"), w.begin("b")
+    w.asks(small, *rows("a", "/r1", count=3))
+    assert len(w.beats(node)) == 3
+    w.asks(large, row(size=SLOT * 2))
+    w.beats(node)
+    assert w.why_waits(large) == "a:1 is reserved for it: what ends there leaves room for it"
+    w.asks(small, *rows("a", "/r1", count=2, priority=3))
+    w.beats(node)
+    assert w.why_waits(small) == "it waits for one of the places that it prefers (0 other offers passed up so far)"
+    w.beats(other)
+    w.beats(other)
+    assert w.why_waits(small) == "it waits for one of the places that it prefers (2 other offers passed up so far)"
+
+
 def test_users_share_by_what_hadoop_rounds() -> None:
     """A user's limit is the equal part, in whole smallest containers, and may be passed by one."""
     lines = {**ONE_QUEUE, **_MANY, "root.default.minimum-user-limit-percent": "50"}

@@ -33,6 +33,7 @@ class StockAssigner(Assigner):
         super().__init__(view, policy, updates, at_asks=False, starvation=starvation)
         self.rules: Final = StockRules(view, largest)
         view.hears_of_use = self.rules.ratios.changed
+        view.reserved_for = self.rules.reservations.attempts
 
     @property
     def has_work(self) -> bool:
@@ -103,10 +104,11 @@ class StockAssigner(Assigner):
 
     def _fulfil(self, one: Reservation, now: float) -> Iterator[Outcome]:
         """Give the node to whom it is reserved for, where it has room by now. Nobody else gets anything."""
-        if not one.ask.pending:
+        ask = one.wanted
+        if ask is None:
             yield self._unreserve(one, "the ask is gone")
             return
-        found = self.rules.look_reserved(one)
+        found = self.rules.look_reserved(one, ask)
         if found is None:
             return
         if found.is_reserved:

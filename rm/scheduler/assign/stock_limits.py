@@ -27,8 +27,15 @@ class Reservation:
 
     node: NodeView
     attempt: AttemptView
+    #: as it was; the attempt may have given it up since, and asked for the same again
     ask: Ask
     size: Resource
+
+    @property
+    def wanted(self) -> Ask | None:
+        """The ask of the same priority and id that the attempt has now, if it still wants a container."""
+        ask = self.attempt.asks.get(self.ask.key)
+        return ask if ask is not None and ask.pending else None
 
 
 class Reservations:
@@ -36,6 +43,8 @@ class Reservations:
 
     def __init__(self) -> None:
         self.at: dict[NodeId, Reservation] = {}
+        #: the same for who only asks for whom
+        self.attempts: dict[NodeId, ApplicationAttemptId] = {}
         self._of_asks: dict[tuple[ApplicationAttemptId, AskKey], list[Reservation]] = {}
         #: the most that each ask has had at a time since it had none
         self._most: dict[tuple[ApplicationAttemptId, AskKey], int] = {}
@@ -46,6 +55,7 @@ class Reservations:
     def add(self, one: Reservation) -> None:
         name = one.attempt.id, one.ask.key
         self.at[one.node.id] = one
+        self.attempts[one.node.id] = one.attempt.id
         there = self._of_asks.setdefault(name, [])
         there.append(one)
         self._most[name] = max(self._most.get(name, 0), len(there))
@@ -54,7 +64,7 @@ class Reservations:
 
     def remove(self, one: Reservation) -> None:
         name, app = (one.attempt.id, one.ask.key), one.attempt.app
-        del self.at[one.node.id]
+        del self.at[one.node.id], self.attempts[one.node.id]
         self._of_asks[name].remove(one)
         if not self._of_asks[name]:
             del self._of_asks[name], self._most[name]

@@ -74,7 +74,8 @@ class StockRules:
         self._view, self._largest = view, largest
         self.reservations: Final = Reservations()
         self.ratios: Final = UsageRatios(view, self.reservations)
-        #: nodes that were offered to each ask since it got a container at a place that it prefers
+        #: nodes that were offered to each ask since it got a container at a place that it prefers. An ask that ends and
+        #: begins again keeps the number, as in Hadoop
         self._offers: dict[ApplicationAttemptId, dict[AskKey, int]] = {}
         #: of what queues and of how large a cluster, and what they come to
         self._sized: tuple[SchedulerSpec, Resource] = view.spec, view.nodes.total
@@ -92,7 +93,7 @@ class StockRules:
         found = self._in_queue(self._view.root, node, limits, limits.root())
         return found if isinstance(found, Found) else None
 
-    def look_reserved(self, one: Reservation) -> Found | None:
+    def look_reserved(self, one: Reservation, ask: Ask) -> Found | None:
         """Return what becomes of the reservation: its container, or the reservation again. None: nothing changes.
 
         Neither limits nor the order of queues are asked, as the reservation counts as held already.
@@ -100,8 +101,8 @@ class StockRules:
         limits = self._limits()
         if not one.attempt.accepts(one.node):
             return None
-        self._offer(one.attempt, one.ask, 1)
-        found = self._at(one.attempt, one.ask, one.node, limits, limits.root(), one)
+        self._offer(one.attempt, ask, 1)
+        found = self._at(one.attempt, ask, one.node, limits, limits.root(), one)
         return found if isinstance(found, Found) else None
 
     def _limits(self) -> StockLimits:
@@ -180,7 +181,7 @@ class StockRules:
             if not isinstance(found, Found):
                 return found
             if not found.is_off_switch:
-                self._offers[attempt.id].pop(ask.key, None)
+                self._offer(attempt, ask, -self._offered(attempt, ask))
             return self._checked(found, limits)
         return Skip.ATTEMPT
 
@@ -281,7 +282,7 @@ class StockRules:
 
     def _offer(self, attempt: AttemptView, ask: Ask, change: int) -> None:
         offers = self._offers.setdefault(attempt.id, {})
-        offers[ask.key] = offers.get(ask.key, 0) + change
+        offers[ask.key] = ask.missed = offers.get(ask.key, 0) + change
 
     def _offered(self, attempt: AttemptView, ask: Ask) -> int:
         return self._offers.get(attempt.id, {}).get(ask.key, 0)

@@ -9,7 +9,7 @@ many wait.
 
 import sys
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rm.scheduler.asks.job_order import is_cut_off, rank
 from rm.scheduler.holds.table import Holds
@@ -22,7 +22,7 @@ from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.node_table import NodeTable
 from rm.scheduler.view.records import AppView, AttemptView, Held, OrderKey, QueueView, Yielded, build_queues
 from rm.scheduler.view.user import UserView
-from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
+from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.placement import TagStore
 
 
@@ -58,6 +58,8 @@ class ClusterView:
         self.stage_leaves: list[QueueView] = []
         #: what each queue has been given in time, where containers wait at nodes
         self.shares = Shares(spec.calculator, self.nodes)
+        #: nodes that Hadoop's own rules have reserved, and for whom, where these rules are used
+        self.reserved_for: Mapping[NodeId, ApplicationAttemptId] = {}
         #: hears of each application that holds more or less, where rules need every step
         self.hears_of_use: Callable[[AppView], None] | None = None
         self._ask_rows_max = ask_rows_max

@@ -14,7 +14,7 @@ from rm.scheduler.opportunistic.room import has_place, is_open, takes
 from rm.scheduler.queues.spec import PREFIX
 from rm.scheduler.queues.user_limits import masters_held, may_take, user_limit
 from rm.scheduler.view.cluster import ClusterView
-from rm.scheduler.view.node import HoldKind, NodeQueue
+from rm.scheduler.view.node import HoldKind, NodeQueue, NodeView
 from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
 from rm.scheduler.why.masters import MASTERS_LIMIT_KEY, NO_NODES, why_not_let_start
 from yaqd.model import ANY_HOST, Resource
@@ -209,11 +209,19 @@ def _in_the_way(view: ClusterView, attempt: AttemptView, ask: Ask) -> str | None
         return f"user {user} holds {used} of queue {leaf.path}, and one user may hold {limit} ({_USER_KEYS}){masters}"
     if not fits(shape, view.nodes.largest):
         return f"no node is as large as {shape}"
-    if view.nodes.emptiest(shape, attempt.accepts, ANY_HOST) is not None:
+    own = [node_id for node_id, whose in view.reserved_for.items() if whose == attempt.id]
+    if own:
+        more = f" and {len(own) - 1} more nodes are" if len(own) > 1 else " is"
+        return f"{own[0]}{more} reserved for it: what ends there leaves room for it"
+    if view.nodes.emptiest(shape, lambda node: _is_open(view, attempt, node), ANY_HOST) is not None:
         if ask.prefers_places:
             return f"it waits for one of the places that it prefers ({ask.missed} other offers passed up so far)"
         return "there is room, which it gets at that node's next heartbeat"
     return None
+
+
+def _is_open(view: ClusterView, attempt: AttemptView, node: NodeView) -> bool:
+    return attempt.accepts(node) and node.id not in view.reserved_for
 
 
 def _larger_than_a_queue(view: ClusterView, leaf: QueueView, shape: Resource) -> str | None:
