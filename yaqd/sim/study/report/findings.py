@@ -33,8 +33,8 @@ def ratio_text(found: Interval | None) -> str:
     if found is None:
         return "-"
     if found.low != found.low:
-        return f"{found.mid:.2f}x"
-    return f"{found.mid:.2f}x ({found.low:.2f} to {found.high:.2f})"
+        return f"{found.mid:.3f}x"
+    return f"{found.mid:.3f}x ({found.low:.3f} to {found.high:.3f})"
 
 
 def effect_tables(results: Results) -> Iterator[StudyTable]:

@@ -39,12 +39,13 @@ _WORDS: Final = """\
 - **Median, p95, p99, max** are of job completion times from submission, the mean over the seeds.
   The figure behind ± is half of an interval of 95 %, by Student's t over the seeds.
 - **Times as fast** is a ratio of times, taken seed by seed on the same jobs, in the geometric mean, with its interval.
+  Intervals are not corrected for their number: of forty, two miss by chance.
 - **Slowdown** is a job's time over what it would take alone if nothing but its tasks took time, the mean over jobs.
 - **Slots used** counts running tasks, until the last job arrives.
 - **RM us/task** is processor time of the scheduler's decisions a task, measured on this machine. Calls are not in it,
   nor heartbeats without news. Of stock it is that of our code by stock's rules, and says nothing of Hadoop's own.
 - **Capacity** is the part of the slots that works while there is work for all, with all jobs submitted at once. It is
-  measured with three seeds.
+  measured with three seeds; `-` where it was not.
 - **Queues**: containers wait at nodes. **Events**: a node reports at once that a container ended. **Asks**: the
   ResourceManager decides when it is asked too. **Jobs** and **nodes**: the orders there.
 - Every system knows each stage's mean duration, except where the history is what is changed. Orders `fifo` and `fair`
@@ -88,8 +89,12 @@ def _in_short(results: Results) -> Iterator[str]:
 
 def _short_words(results: Results, load: float) -> Iterator[str]:
     for metric, name in SHOWN:
-        strongest = max(effects(results, metric, load), key=lambda one: abs(math.log(one.overall.mid)))
-        yield f"{name.capitalize()}: the strongest switch is `{strongest.what}`, {ratio_text(strongest.overall)}."
+        shown = [one for one in effects(results, metric, load) if not one.overall.low <= 1 <= one.overall.high]
+        if shown:
+            strongest = max(shown, key=lambda one: abs(math.log(one.overall.mid)))
+            yield f"{name.capitalize()}: the strongest switch is `{strongest.what}`, {ratio_text(strongest.overall)}."
+        else:
+            yield f"{name.capitalize()}: no switch shows a difference over all combinations of the others."
         for who, found in bests(results):
             if (found.load, found.metric) == (load, metric) and who in _WHO:
                 theirs = f"the best of stock, `{short(found.other)}`"
@@ -183,7 +188,7 @@ def _effect_words(results: Results) -> Iterator[str]:
 
 
 def _listed(found: list[Effect], none: str, before: str = "") -> str:
-    said = "; ".join(f"{one.what} {one.overall.mid:.2f}x" for one in found[:_NAMED])
+    said = "; ".join(f"{one.what} {one.overall.mid:.3f}x" for one in found[:_NAMED])
     return f"{before}{said}" if said else none
 
 
