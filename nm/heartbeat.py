@@ -15,13 +15,14 @@ from nm.containers.container import Container, ContainerGrant, wire_enum
 from nm.containers.runtime import ContainerRuntime
 from nm.logs.aggregation.reports import LogReports
 from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
-from nm.node_queue_wire import NodeQueueCommands, queue_pb, wait_ms
+from nm.node_queue_wire import NodeQueueCommands, opportunistic_pb, queue_pb, wait_ms
 from nm.registration import NodeRegistration
 from nm.settings import NodeSettings, NodeWays
 from nm.throttle.words import CoresWords
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
 from yaqd.model import ContainerId, ExitStatus, Resource
+from yaqd.policies.queueing.means import RecentMean
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
@@ -41,10 +42,10 @@ YAQ_QUEUE = "yaq-queue"
 MASTER_ROOMS = "master-rooms"
 #: what a ResourceManager says of itself when it schedules virtual cores; a stock one does not tell
 _COUNTS_VCORES = "counts-vcores"
+#: heartbeats whose answers are remembered
+_ANSWERS = 16
 _DEFAULT_INTERVAL_S = 1.0
 _MAX_INTERVAL_S = 60.0
-#: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
-_MB_PER_GB = 1024
 _INT32_MAX = (1 << 31) - 1
 _SIGNALS = {1: 3, 2: 15, 3: 9}
 _UNLIMITED_VCORES = 1 << 30
@@ -130,6 +131,8 @@ class Heartbeat:
         self._due = asyncio.Event()
         self._response_id = 0
         self._interval_s = _DEFAULT_INTERVAL_S
+        #: how long the ResourceManager took to answer heartbeats of late, s
+        self._answers = RecentMean(_ANSWERS)
         #: grown here and not yet told in an answered heartbeat, oldest first
         self._increased: list[ContainerId] = []
 
@@ -249,6 +252,7 @@ class Heartbeat:
             logs = self._readings.logs.pending()
             request = self._request(ended)
             request.log_aggregation_reports_for_apps.extend(logs)
+            sent_at = asyncio.get_running_loop().time()
             try:
                 response = await self._client.call(ResourceTracker.nodeHeartbeat, request, idempotent=True)
             except (RpcError, RemoteException) as error:
@@ -257,6 +261,7 @@ class Heartbeat:
                 self._runtime.order([MastersExpected()])  # nobody knows whether they will come
                 await asyncio.sleep(delay)
                 continue
+            self._answers.add(asyncio.get_running_loop().time() - sent_at)
             delays = _BACK_OFF.delays(random.random)
             if response.nodeAction == server.SHUTDOWN:
                 self._news.shutdown(f"the ResourceManager shuts this node down: {response.diagnostics_message}")
@@ -310,21 +315,14 @@ class Heartbeat:
         queue, waiting = self._runtime.queue_statistics(), self._runtime.queue_snapshot()
         message = queue_pb(waiting)
         if self._registration.fills_queues:
+            message.tells_ends = self._ways.out_of_turn_heartbeats
+            message.refill_ms = wait_ms(self._runtime.fetch_s + self._answers.mean)
             free = self._runtime.free_for_masters()
             if free is not None:
                 convert.put_resource(message.free, free)
                 message.room_ms = wait_ms(self._runtime.room_comes())
             status.yaq_queue.CopyFrom(message)
-        status.opportunistic_containers_status.CopyFrom(
-            server.OpportunisticContainersStatus(
-                running_opport_containers=queue.opportunistic_running,
-                opport_memory_used=queue.opportunistic_used.memory_mb // _MB_PER_GB,
-                opport_cores_used=queue.opportunistic_used.vcores,
-                queued_opport_containers=queue.opportunistic_queued,
-                wait_queue_length=queue.queued,
-                opport_queue_capacity=queue.opportunistic_max,
-            )
-        )
+        status.opportunistic_containers_status.CopyFrom(opportunistic_pb(queue))
         # a ResourceManager that fills no queues takes "for ever" as a reason to leave the node out
         if message.wait_ms >= 0 or self._runtime.queue_settings.enabled:
             status.opportunistic_containers_status.estimated_queue_wait_time = min(message.wait_ms, _INT32_MAX)

@@ -16,6 +16,7 @@ from nm.node_queue import (
     MastersExpected,
     NodeQueueSettings,
     NodeQueueSnapshot,
+    NodeQueueStatistics,
     SettingsChanged,
 )
 from yaqd.model import ApplicationId
@@ -34,6 +35,8 @@ _STARVE_RATIO: Final = 10.0
 _LONGEST_S: Final = 1e9
 _SHORTEST_WAIT_S: Final = 0.1
 _NAMES_WARNED_MAX: Final = 100
+#: Hadoop's NodeManager reports the memory of opportunistic containers in whole GiB
+_MB_PER_GB: Final = 1024
 #: masters that one node is to expect
 _MASTERS_MAX: Final = 1000
 #: leaf queues with an order of their own
@@ -159,6 +162,17 @@ def queue_pb(queue: NodeQueueSnapshot) -> server.NodeQueue:
         if math.isfinite(waiting.expected_s):
             entry.expected_ms = wait_ms(waiting.expected_s)
     return message
+
+
+def opportunistic_pb(queue: NodeQueueStatistics) -> server.OpportunisticContainersStatus:
+    return server.OpportunisticContainersStatus(
+        running_opport_containers=queue.opportunistic_running,
+        opport_memory_used=queue.opportunistic_used.memory_mb // _MB_PER_GB,
+        opport_cores_used=queue.opportunistic_used.vcores,
+        queued_opport_containers=queue.opportunistic_queued,
+        wait_queue_length=queue.queued,
+        opport_queue_capacity=queue.opportunistic_max,
+    )
 
 
 def wait_ms(seconds: float) -> int:

@@ -42,9 +42,12 @@ from nm.resources.directories import NoUsableDisk
 from nm.resources.gpus import NotEnoughGpus
 from yaqd.ipc.tasks import TaskSet
 from yaqd.model import ContainerId, ContainerType, ExitStatus
+from yaqd.policies.queueing.means import RecentMean
 
 log = logging.getLogger(__name__)
 
+#: containers whose fetching of files is remembered
+_FETCHES = 16
 #: how a container goes on when the work of its stage broke
 _FAULT_EVENTS = {
     Stage.LOCALIZING: Event.LOCALIZATION_FAILED,
@@ -76,6 +79,8 @@ class ContainerCourse:
             retries=self.retries,
         )
         self._own_estimates = OwnEstimates()
+        #: how long containers take until they could start: they fetch their files
+        self.fetching = RecentMean(_FETCHES)
         self._actions: dict[Action, Callable[[Container], None]] = {
             Action.NOTHING: lambda container: None,
             Action.LOCALIZE: lambda container: self._spawn(container, self._localize(container)),
@@ -182,6 +187,8 @@ class ContainerCourse:
         grant = container.grant
         container.queued_at = self._loop.time()
         is_master = grant.container_type is ContainerType.APPLICATION_MASTER
+        if not is_master:
+            self.fetching.add(container.queued_at - container.accepted_at)
         self._learn(self._own_estimates.came(container))
         self.driver.tell(Arrived(container.id, grant.resource, grant.execution_type, grant.task, is_master))
         if container.stage is Stage.SCHEDULED:

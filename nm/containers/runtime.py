@@ -131,6 +131,11 @@ class ContainerRuntime:
         return self._course.held()
 
     @property
+    def fetch_s(self) -> float:
+        """Returns how long containers took of late from their arrival until they could start, s."""
+        return self._course.fetching.mean
+
+    @property
     def queue_settings(self) -> NodeQueueSettings:
         """`enabled`: the ResourceManager sends containers beyond what is free."""
         return self._driver.queue.settings

@@ -20,6 +20,7 @@ from rm.cluster import Cluster
 from rm.explain.reuse import Reuse
 from rm.explain.stages import ExplainStages
 from rm.explain.training import ExplainTraining
+from rm.node_queues.chosen import why
 from rm.node_queues.task_records import accuracy, room_said_ago, was_given_room
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.cores import ApplicationCores
@@ -95,6 +96,8 @@ class Explain:
             #: its master, where that is not heard of
             "masterSilent": silence.as_json() if silence is not None else None,
             "queueing": self._queueing.is_on,
+            #: at how many nodes containers may wait, and why; None: they never do, or wherever an operator said
+            "queueingWhy": why(self._cluster.scheduler.facts.node_queues()),
             "askedFor": self._asked_for(app),
             "asks": asks,
             **self._kept_nodes(app),

@@ -21,6 +21,8 @@ MASTER_ROOMS: Final = "master-rooms"
 #: a node that says more than this lies; longer waits count as for ever
 _QUEUED_MAX: Final = 100_000
 _WAIT_MS_MAX: Final = 10**12
+#: nor does anything take longer to get ready, s
+_REFILL_S_MAX: Final = 60.0
 
 
 def node_queue_report(
@@ -62,6 +64,8 @@ def _of_any(node: RmNode, status: server.NodeStatus, opportunistic_max: float) -
         _seconds(wait_ms),
         waiting,
         started,
+        tells_ends=said.tells_ends,
+        refill_s=min(max(0.0, said.refill_ms / 1000), _REFILL_S_MAX),
         keeps_room=MASTER_ROOMS in node.capabilities,
         free=free,
         room_s=_room_s(said) if free is not None else None,

@@ -12,6 +12,7 @@ from typing import Final
 
 from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
+from rm.node_queues.chosen import ChosenBounds
 from rm.node_queues.estimates import Estimates
 from rm.node_queues.reports import YAQ_QUEUE, node_queue_report, stages
 from rm.node_queues.task_records import TaskRecords
@@ -49,6 +50,7 @@ class NodeQueueing:
         self.estimates.use(settings.estimates)
         #: when the files were read again; 0: not since the start
         self._files_read_ms = 0
+        self._chosen = ChosenBounds()
         #: what became of containers
         self.records = records
         #: settings of hosts that are not there
@@ -88,13 +90,14 @@ class NodeQueueing:
 
     def reported(self, node: RmNode, status: server.NodeStatus) -> None:
         """Take in what a node reports, before its containers' ends are booked: the report already counts them."""
-        gives_opportunistic = self._cluster.scheduler.facts.gives_opportunistic
-        report = node_queue_report(node, status, fills_queues=self.is_on, gives_opportunistic=gives_opportunistic)
+        facts = self._cluster.scheduler.facts
+        report = node_queue_report(node, status, fills_queues=self.is_on, gives_opportunistic=facts.gives_opportunistic)
         if report is not None:
             self._cluster.schedule(report)
+            self._chosen.look(facts.places, facts.node_queues, self._cluster.clock.now())
         busy = self._in_use(node)
         if report is not None and report.queues_any:
-            queue = self._cluster.scheduler.facts.node_queue(node.id)
+            queue = facts.node_queue(node.id)
             running = report.running / queue.slots if queue is not None and queue.slots else 0.0
             # Before the node was seen full nobody knows how many run at once.
             busy = running if report.queued else min(running, busy)

@@ -173,6 +173,10 @@ class NodeQueueReported:
     opportunistic_max: float = 0
     #: it queues any container; a stock node, which queues opportunistic ones alone, is given no more than fits
     queues_any: bool = True
+    #: it tells at once that a container has ended, and not with its next heartbeat in turn
+    tells_ends: bool = False
+    #: what a container starts later for the node's sake that did not wait there, s: files, script, answered heartbeats
+    refill_s: float = 0.0
 
 
 @value()

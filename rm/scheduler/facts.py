@@ -224,6 +224,15 @@ class Facts:
         node = self._view.nodes.get(node_id)
         return node.queue if node is not None else None
 
+    def node_queues(self) -> list[NodeQueue]:
+        """List those of nodes whose queues are filled."""
+        return self._queues.all()
+
+    @property
+    def places(self) -> int:
+        """Return how many containers may wait at all nodes together."""
+        return self._queues.bounds
+
     @property
     def fills_queues(self) -> bool:
         """Are nodes given more than fits?"""

@@ -20,6 +20,8 @@ from yaqd.policies.registry import UnknownPolicy
 
 _NODE: Final = "yaq.queue.node."
 _LEAF: Final = "yaq.queue.leaf."
+#: what `yaq.queue.enabled` may be: nodes hold containers ready where that gains something, in any case, or never
+ENABLED: Final = ("auto", "true", "false")
 #: no queue is longer
 _BOUND_MAX: Final = limits.LONGEST_QUEUE
 
@@ -56,12 +58,12 @@ class QueueSettings:
         orderings = Orderings.read(conf)
         spec = replace(spec, starve_s=orderings.cluster.starve_s)
         job_order = conf.get_named("yaq.queue.job-order", _job_order)
-        is_enabled = conf.get_bool("yaq.queue.enabled")
+        is_enabled = conf.get_choice("yaq.queue.enabled", ENABLED) != "false"
         return cls(
             spec if is_enabled else None,
             orderings,
             max_wait_ms,
-            job_order if is_enabled else LEAF_ORDERINGS[0],
+            job_order,
             JobStarvation(
                 conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms", minimum=0) / 1000,
                 conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
@@ -95,6 +97,8 @@ def _job_order(name: str) -> str:
 
 
 def _spec(conf: Configuration) -> QueueingSpec:
+    least = int(conf.get_choice("yaq.queue.enabled", ENABLED) == "true")
+
     def tuning(key: str) -> Tuning:
         heartbeat_ms = conf.get_duration_ms("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms", minimum=1)
         return Tuning(
@@ -102,6 +106,7 @@ def _spec(conf: Configuration) -> QueueingSpec:
             idle=1.0 - conf.get_float(key, minimum=0.0, maximum=1.0),
             heartbeat_s=heartbeat_ms / 1000,
             poll_s=conf.get_duration_ms("yaq.queue.poll-gap", minimum=0, maximum=MS_MAX) / 1000,
+            least=least,
         )
 
     return QueueingSpec(

@@ -36,7 +36,7 @@ def test_what_somebody_sets_still_counts_and_each_says_where_it_comes_from(tmp_p
     site = f"{tmp_path}/yarn-site.xml"
     assert conf.get_bool("yaq.quality.enabled") and str(conf.origin("yaq.quality.enabled")) == f"{site}:7"
     assert conf.get("yaq.queue.job-order") == "fair" and str(conf.origin("yaq.queue.job-order")) == "-D"
-    assert not conf.get_bool("yaq.queue.enabled")
+    assert conf.get("yaq.queue.enabled") == "false"
     assert str(conf.origin("yaq.queue.enabled")) == f"{site}:3 (yaq.compat)"
     assert "yaq.queue.enabled" in conf.preset_keys()
     assert not {"yaq.quality.enabled", "yaq.queue.job-order"} & {*conf.preset_keys()}
@@ -47,19 +47,19 @@ def test_no_setting_is_as_before(tmp_path: Path) -> None:
     write(tmp_path, yaq__compat="yaq")
     for conf in (Configuration.load(environ={}), Configuration.load(tmp_path, environ={})):
         assert not conf.is_stock and conf.preset_keys() == []
-        assert conf.get_bool("yaq.queue.enabled")
+        assert conf.get("yaq.queue.enabled") == "auto"
 
 
 def test_another_reading_of_the_files_takes_the_key_anew(tmp_path: Path) -> None:
     write(tmp_path, yaq__compat="stock")
     conf = Configuration.load(tmp_path, environ={})
     write(tmp_path, yaq__rm__scheduler__at_asks="true")
-    assert conf.reread().get_bool("yaq.queue.enabled")
+    assert conf.reread().get("yaq.queue.enabled") == "auto"
     named = Configuration.load(tmp_path, environ={}, overrides={compat.KEY: "stock"})
-    assert not named.reread().get_bool("yaq.queue.enabled")
+    assert named.reread().get("yaq.queue.enabled") == "false"
     assert named.reread().get_bool("yaq.rm.scheduler.at-asks"), "the file does not count"
-    assert not conf.with_overrides({compat.KEY: "stock"}).get_bool("yaq.queue.enabled")
-    assert conf.with_overrides({compat.KEY: "yaq"}).get_bool("yaq.queue.enabled")
+    assert conf.with_overrides({compat.KEY: "stock"}).get("yaq.queue.enabled") == "false"
+    assert conf.with_overrides({compat.KEY: "yaq"}).get("yaq.queue.enabled") == "auto"
 
 
 def test_what_a_job_is_told_says_the_same(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ async def test_waiting_ones_start_by_the_order_and_are_told_of(
     await run(master, FOUR, "true", known(1_000))
     await rm.until(lambda: queue_of(rm).queued == 2)
     queue = queue_of(rm)
+    assert queue.tells_ends and queue.refill_ms >= 0
     assert [convert.container_id(w.container_id) for w in queue.waiting] == [FOUR, THREE], "the shorter one first"
     # both slots are free in a minute; then come the second, the one behind it and the newcomer
     assert 50_000 < queue.waiting[0].expected_ms <= 60_000 <= queue.wait_ms + 2_000

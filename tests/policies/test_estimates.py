@@ -120,25 +120,25 @@ def test_it_survives_a_restart(seen: list[tuple[str, float]]) -> None:
 
 
 def test_a_tuner_starts_with_what_it_was_told_and_ends_with_what_it_saw() -> None:
-    tuner = BoundTuner(idle=0.05, mean_s=30.0, heartbeat_s=3.0, poll_s=0.0)
+    tuner = BoundTuner(policy="poisson", idle=0.05, mean_s=30.0, heartbeat_s=3.0, poll_s=0.0)
     assert tuner.bound(10) == 3
     for _ in range(100):
         tuner.ran(5.0)
-        tuner.heartbeat(3.0)
+        tuner.told(3.0)
         tuner.polls(1.0)
     assert tuner.mean_s == pytest.approx(5.0)
-    assert tuner.gap_s == pytest.approx(4.0)
-    assert tuner.bound(10) == poisson_bound(10, 5.0, 4.0, 0.05)
+    assert tuner.gap_s == pytest.approx(3.5)
+    assert tuner.bound(10) == poisson_bound(10, 5.0, 3.5, 0.05)
 
 
-@pytest.mark.parametrize("name", ["ran", "heartbeat", "polls"])
+@pytest.mark.parametrize("name", ["ran", "told", "polls"])
 def test_nodes_that_begin_alike_find_their_own_bounds(name: str) -> None:
     first = BoundTuner(mean_s=30.0, heartbeat_s=3.0, poll_s=1.0)
     one, other = first.another(), first.another()
     for _ in range(3):
         getattr(one, name)(9.0)
-    assert one.mean_s + one.gap_s > 9.0 and (one.mean_s, one.gap_s) != (30.0, 4.0)
-    assert [(tuner.mean_s, tuner.gap_s) for tuner in (first, other)] == [(30.0, 4.0)] * 2
+    assert one.mean_s + one.gap_s > 9.0 and (one.mean_s, one.gap_s) != (30.0, 3.5)
+    assert [(tuner.mean_s, tuner.gap_s) for tuner in (first, other)] == [(30.0, 3.5)] * 2
     assert other.bound(10) == BoundTuner(mean_s=30.0, heartbeat_s=3.0, poll_s=1.0).bound(10)
 
 
@@ -151,12 +151,26 @@ def test_a_bound_does_not_flutter_with_its_means() -> None:
     assert bounds == {6}
 
 
-@given(st.lists(st.tuples(st.sampled_from(["ran", "heartbeat", "polls"]), hostile_s)), st.integers(-9, 10**9))
+@given(st.lists(st.tuples(st.sampled_from(["ran", "told", "polls"]), hostile_s)), st.integers(-9, 10**9))
 def test_whatever_is_observed_the_bound_stays_bounded(seen: list[tuple[str, float]], slots: int) -> None:
     tuner = BoundTuner(least=2, most=50, mean_s=nan, heartbeat_s=-1.0, poll_s=inf)
     for name, seconds in seen:
         getattr(tuner, name)(seconds)
         assert 2 <= tuner.bound(slots) <= 50
+
+
+def test_slots_that_are_refilled_soon_need_no_queue_and_others_do() -> None:
+    """Of slots that idle a tenth of the time nothing is gained; of those that idle half of it much is."""
+    tuner = BoundTuner(policy="utilization", idle=0.2, mean_s=30.0, heartbeat_s=3.0, poll_s=0.0)
+    assert tuner.bound(8) == 0
+    for _ in range(64):
+        tuner.ran(3.0)
+    assert tuner.bound(8) > 0
+    for _ in range(64):
+        tuner.told(0.01)
+    assert tuner.bound(8) == 0
+    at_least_one = BoundTuner(policy="utilization", idle=0.2, mean_s=30.0, heartbeat_s=3.0, poll_s=0.0, least=1)
+    assert at_least_one.bound(8) == 1
 
 
 def test_a_formula_that_is_none() -> None:

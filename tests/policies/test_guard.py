@@ -83,7 +83,7 @@ def test_shipped_ones_answer_in_their_place(what: str, told: list[str], tmp_path
     assert faulty.sorted(line, {}, 5.0) == fifo.sorted(line, {}, 5.0) == [line[1], line[0], line[2]]
     job = WaitingJob(job_id(1), 3.0, 1.0)
     assert JOB_ORDERS[name](job) == JOB_ORDERS["ejf"](job) == 3.0
-    assert BOUNDS[name](10, 5.0, 3.0, 0.05) == BOUNDS["poisson"](10, 5.0, 3.0, 0.05) > 0
+    assert BOUNDS[name](10, 5.0, 3.0, 0.05) == BOUNDS["utilization"](10, 5.0, 3.0, 0.05) > 0
     estimator = Estimator(policy=ESTIMATES[name])
     estimator.observe("run", 2.0)
     assert estimator.estimate("run") == 2.0
@@ -114,7 +114,7 @@ def test_one_that_fails_for_some_tasks_alone_is_given_up_too(told: list[str], tm
 def test_a_bound_that_is_no_number_of_tasks_is_not_taken_for_no_queue(
     what: str, told: list[str], tmp_path: Path
 ) -> None:
-    tuner, shipped = (BoundTuner(policy=name) for name in (name_of(what, tmp_path), "poisson"))
+    tuner, shipped = (BoundTuner(policy=name) for name in (name_of(what, tmp_path), "utilization"))
     assert tuner.bound(10) == shipped.bound(10) > 0
     assert len(told) == 1 and "is no number of tasks" in told[0]
 

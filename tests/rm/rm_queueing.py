@@ -17,12 +17,22 @@ OFF = {"yaq.queue.enabled": "false"}
 
 
 async def beat(
-    node: FakeNode, *, running: int = 0, queued: int = 0, wait_ms: int = 500, times: tuple[int, int] | None = None
+    node: FakeNode,
+    *,
+    running: int = 0,
+    queued: int = 0,
+    wait_ms: int = 500,
+    times: tuple[int, int] | None = None,
+    refill_ms: int | None = None,
 ) -> server.NodeHeartbeatResponse:
-    """A heartbeat that says how the node's queue is, and how long what ended had waited and run."""
+    """A heartbeat that says how the node's queue is, and how long what ended had waited and run.
+
+    `refill_ms`: the node tells of ends at once, and takes so long besides.
+    """
     request = node.heartbeat()
     said = request.node_status.yaq_queue
     said.running, said.queued, said.wait_ms = running, queued, wait_ms
+    said.tells_ends, said.refill_ms = refill_ms is not None, refill_ms or 0
     for status in request.node_status.containersStatuses:
         if times is not None and status.state == common.C_COMPLETE:
             status.yaq_times.queued_ms, status.yaq_times.run_ms = times

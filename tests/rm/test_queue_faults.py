@@ -247,7 +247,7 @@ async def test_a_store_with_absurd_estimates_is_read_for_what_makes_sense(tmp_pa
 
 
 async def test_what_was_learnt_while_queues_were_off_counts_as_soon_as_they_are_on(tmp_path: Path) -> None:
-    async with cluster(conf=site(tmp_path, **{"yaq.queue.enabled": "false"})) as rm:
+    async with cluster(conf=site(tmp_path, **{"yaq.queue.enabled": "false", "yaq.queue.job-order": "fifo"})) as rm:
         node = await queueing_node(rm)
         before, master = await rm.running(node, application_name="nightly 17")
         [container_id] = given(await master.allocate(ask(1)))

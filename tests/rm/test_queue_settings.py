@@ -73,7 +73,7 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             await refresh()
             orders = (await beat(node, running=4, queued=1)).yaq_orders
             assert orders.HasField("settings") and not orders.settings.enabled
-            assert leaf_order(rm) == "fifo"
+            assert leaf_order(rm) == "srjf", "jobs keep their order whatever waits at nodes"
             assert not (await beat(node, running=4, queued=1)).HasField("yaq_orders")
         finally:
             await operator.close()

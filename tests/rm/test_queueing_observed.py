@@ -1,11 +1,14 @@
 """What queues at nodes go by is what was observed: heartbeats, masters' calls, and what runs beside each other."""
 
+import logging
+
 import pytest
 
 from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
 from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
+from tests.rm.rm_commands import command
 from tests.rm.rm_harness import FakeNode, Harness, ManualClock, cluster
 from tests.rm.rm_life import Life
 from tests.rm.rm_queueing import OURS, beat
@@ -14,7 +17,13 @@ from yaqd.model import Resource
 from yaqd.policies.queueing.place_scores import Affinity
 
 #: the bound finds itself, and it is told from 1 s of polling and of heartbeats on
-FOUND = {"yaq.queue.enabled": "true", "yaq.queue.bound": "", "yaq.queue.poll-gap": "1s"}
+FOUND = {
+    "yaq.queue.enabled": "true",
+    "yaq.queue.bound": "",
+    "yaq.queue.bound-policy": "poisson",
+    "yaq.queue.target-utilization": "0.9",
+    "yaq.queue.poll-gap": "1s",
+}
 SLOTS = 16
 
 
@@ -40,6 +49,40 @@ async def test_a_node_that_is_refilled_less_often_may_have_more_waiting() -> Non
             found.append(bound(rm, node))
         often, seldom, again = found
         assert 0 < often < seldom and again < seldom
+
+
+async def test_containers_wait_at_nodes_where_that_gains_something_and_explain_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    clock = ManualClock()
+    async with cluster({"yaq.queue.poll-gap": "100ms"}, clock=clock) as rm:
+        node = await full_node(rm)
+        app_id, _ = await rm.running(node)
+        found = []
+        for refill_ms in (20, 40_000, -(1 << 62), 1 << 62, None):
+            for _ in range(150):
+                clock.seconds += 1.0
+                await beat(node, running=SLOTS, refill_ms=refill_ms)
+            found.append(bound(rm, node))
+        soon, late, lies, lies_more, heartbeats = found
+        assert soon == lies == heartbeats == 0 < late < lies_more < 1000, "tasks are taken to run for 30 s"
+        said = await command(rm, "explain", str(app_id))
+        why = "no node holds more containers ready than fit: a slot is refilled within 1.05 s, and tasks run 30 s"
+        assert f"Queues at nodes: {why}." in said
+        told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
+        begins, ends = (
+            "queues at nodes: 1 of 1 nodes hold up to 1 container more",
+            "queues at nodes: no node holds more",
+        )
+        assert len(told) == 4 and all(one.startswith((begins, ends)[n % 2]) for n, one in enumerate(told)), told
+
+
+async def test_where_queues_are_on_in_any_case_one_container_waits_at_least() -> None:
+    async with cluster({"yaq.queue.enabled": "true", "yaq.queue.poll-gap": "100ms"}, clock=ManualClock()) as rm:
+        node = await full_node(rm)
+        await beat(node, running=SLOTS, refill_ms=20)
+        assert bound(rm, node) == 1
 
 
 async def test_masters_that_call_less_often_let_more_wait() -> None:

@@ -233,17 +233,17 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_what_a_policy_of_others_raises_is_said_with_its_name_and_place(
     name: str, why: str, where: str, faulty: Path
 ) -> None:
-    shape = ("--nodes", "2", "--slots", "2", "--seeds", "1", "--system", f"yaq-c,order=sim-{name}")
+    shape = ("--nodes", "2", "--slots", "2", "--seeds", "1", "--system", f"yaq-c,bound=2,order=sim-{name}")
     result = run("sim", "compare", "--workload", "5-sec", "--jobs", "4", *shape)
     said = f"order policy 'sim-{name}' (sim_faulty:{name}): {why} ({faulty}, {where})"
-    assert result.stderr == f"yaq: compare: {said}, with yaq-c,order=sim-{name}, seed 1\n"
+    assert result.stderr == f"yaq: compare: {said}, with yaq-c,bound=2,order=sim-{name}, seed 1\n"
     assert result.exit_code == FAILED
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_it_comes_through_from_worker_processes(workers: int, faulty: Path) -> None:
     drawn = Drawn("5-sec", 4, Arrivals("poisson", 0.8))
-    systems = ("yaq-c,order=sim-odd", "yaq-c,order=sim-leaves")
+    systems = ("yaq-c,bound=2,order=sim-odd", "yaq-c,bound=3,order=sim-odd")  # either may be the first
     experiment = comparison("compare", drawn, nodes=2, slots=2, heartbeat=1.0, polling=1.0, start=1.0, systems=systems)
     with pytest.raises(PolicyFailed, match=r"'sim-odd'.*Odd: so odd .*line 7, in odd"):
         run_experiment(experiment, (1,), workers=workers)

@@ -51,7 +51,7 @@ def test_nodes_find_their_bound_by_the_formula_that_is_named() -> None:
     for policy in ("utilization", "fixed", "poisson", "chernoff"):
         system = System("yaq-c", bound_target=0.95, bound_policy=policy, free_min=0.0)
         found.append(waiting_most(simulate(shape, workload, system, 1), after_s=60.0))
-        wanted.append(shape.nodes * BOUNDS[policy](8, 10.0, 4.0, 0.05))
+        wanted.append(shape.nodes * BOUNDS[policy](8, 10.0, 3.5, 0.05))
     assert wanted == sorted(wanted) and len(set(wanted)) == 4
     assert found == sorted(found) and len(set(found)) == 4, (found, wanted)
     assert all(most >= asked for most, asked in zip(found, wanted, strict=True)), "each is filled to what is asked for"
@@ -166,7 +166,7 @@ def test_what_is_said_as_it_is_unsaid_changes_nothing() -> None:
     shape = ClusterShape(nodes=4, slots=4, heartbeat_s=1.0, noise=0.2, sizes=(1.0, 2.0))
     workload = Workload(tuple(job(f"job{n}", [3.0 + n % 5] * 12, 1.5 * n) for n in range(15)))
     said = {
-        "yaq-c": "bound_policy=poisson,wait_estimate=resources,job_starve_ratio=10",
+        "yaq-c": "bound_policy=utilization,wait_estimate=resources,job_starve_ratio=10",
         "yaq-d": "wait_estimate=resources,interference=0,rebalance_policy=gain",
     }
     for system, more in said.items():
@@ -193,7 +193,7 @@ def test_the_network_is_as_slow_as_it_is_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--system", "yaq-c,bound_policy=best"), "bound policy 'best': there is none; known: poisson, chernoff"),
+        (("--system", "yaq-c,bound_policy=best"), "bound policy 'best': there is none; known: utilization, poisson"),
         (
             ("--system", "yaq-c,bound=4,bound_policy=fixed"),
             "bound_policy changes nothing while bound_target is 0",

@@ -263,6 +263,13 @@ def assert_cleared_by_the_next_start(folder: Path, half: Path) -> None:
     until(lambda: sorted(path.name for path in local.iterdir()) == ["filecache", "nmPrivate", "usercache"])
 
 
+def is_merger(process: psutil.Process) -> bool:
+    try:
+        return "riffle_merger.service" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False  # a task that has just ended
+
+
 def stopped_in_mid_merge(
     folder: Path, job: SubmittedJob, master: NodeId
 ) -> tuple[psutil.Process, psutil.Process, Path] | None:
@@ -274,7 +281,7 @@ def stopped_in_mid_merge(
         if not any(local.glob(pattern)) or is_listening(node, master.port):
             continue
         for child in node.children(recursive=True):
-            if "riffle_merger.service" in child.cmdline():
+            if is_merger(child):
                 child.suspend()
                 until(lambda merger=child: merger.status() == psutil.STATUS_STOPPED)  # type: ignore[misc]
                 for half in local.glob(pattern):

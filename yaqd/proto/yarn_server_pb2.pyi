@@ -485,20 +485,24 @@ class QueuedContainer(_message.Message):
     def __init__(self, container_id: _Optional[_Union[_yarn_common_pb2.ContainerId, _Mapping]] = ..., waited_ms: _Optional[int] = ..., expected_ms: _Optional[int] = ...) -> None: ...
 
 class NodeQueue(_message.Message):
-    __slots__ = ("running", "queued", "wait_ms", "waiting", "free", "room_ms")
+    __slots__ = ("running", "queued", "wait_ms", "waiting", "free", "room_ms", "refill_ms", "tells_ends")
     RUNNING_FIELD_NUMBER: _ClassVar[int]
     QUEUED_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     FREE_FIELD_NUMBER: _ClassVar[int]
     ROOM_MS_FIELD_NUMBER: _ClassVar[int]
+    REFILL_MS_FIELD_NUMBER: _ClassVar[int]
+    TELLS_ENDS_FIELD_NUMBER: _ClassVar[int]
     running: int
     queued: int
     wait_ms: int
     waiting: _containers.RepeatedCompositeFieldContainer[QueuedContainer]
     free: _yarn_common_pb2.Resource
     room_ms: int
-    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ..., free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., room_ms: _Optional[int] = ...) -> None: ...
+    refill_ms: int
+    tells_ends: bool
+    def __init__(self, running: _Optional[int] = ..., queued: _Optional[int] = ..., wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[_Union[QueuedContainer, _Mapping]]] = ..., free: _Optional[_Union[_yarn_common_pb2.Resource, _Mapping]] = ..., room_ms: _Optional[int] = ..., refill_ms: _Optional[int] = ..., tells_ends: _Optional[bool] = ...) -> None: ...
 
 class MasterRoom(_message.Message):
     __slots__ = ("application_id", "resource")

@@ -117,6 +117,8 @@ class System:
     bound_target: float = 0.0
     #: by which formula then, a name in `BOUNDS`
     bound_policy: str = "poisson"
+    #: and no shorter than this: with 0 nothing waits where that gains nothing
+    bound_least: int = 0
     #: yaq-c: nothing is sent to a node where it would wait longer than this, s; 0: no such bound
     bound_wait_s: float = 0.0
     #: yaq-c: a container that has waited so long goes back and is placed again, s; 0: never

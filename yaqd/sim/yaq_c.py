@@ -36,6 +36,7 @@ class YaqC(Central):
                 idle=1.0 - system.bound_target,
                 heartbeat_s=self.shape.heartbeat_s,
                 poll_s=self.shape.am_poll_s,
+                least=system.bound_least,
             ),
             placement=system.place,
             affinity=Affinity(interference=system.interference),
@@ -80,7 +81,15 @@ class YaqC(Central):
         gap_s = self.shape.heartbeat_s if now - node.reported_at > self.shape.heartbeat_s else None
         node.reported_at = now
         report = NodeQueueReported(
-            node.id, said.running, said.queued, said.wait_s, frozenset(waiting), frozenset(started), gap_s
+            node.id,
+            said.running,
+            said.queued,
+            said.wait_s,
+            frozenset(waiting),
+            frozenset(started),
+            gap_s,
+            tells_ends=self.system.out_of_turn,
+            refill_s=self.shape.prepare_s + 2.0 * self.shape.network_s,
         )
         self.scheduler.handle(report, now)
         if node.runs:

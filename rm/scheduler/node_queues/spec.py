@@ -31,6 +31,7 @@ class Tuning:
     heartbeat_s: float = 3.0
     #: from a placement until the master starts it, s
     poll_s: float = 1.0
+    least: int = 0
     most: int = 1000
 
     def begin(self) -> BoundTuner:
@@ -41,6 +42,7 @@ class Tuning:
             mean_s=self.mean_s,
             heartbeat_s=self.heartbeat_s,
             poll_s=self.poll_s,
+            least=self.least,
             most=self.most,
         )
 

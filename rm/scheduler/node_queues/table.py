@@ -163,7 +163,7 @@ class NodeQueues:
                 queue.started = event.started
         bound = queue.bound
         if queue.tuner is not None:
-            bound = queue.tuned(queue.tuner, self.polls.median(now), event.gap_s, now)
+            bound = queue.tuned(queue.tuner, self.polls.median(now), event, now)
         queue.reported_at = now
         wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         if is_new or wait_s != queue.wait_s or bound != queue.bound:

@@ -227,14 +227,15 @@ class NodeQueue:
             or self.started != event.started
         )
 
-    def tuned(self, tuner: BoundTuner, poll_s: float | None, gap_s: float | None, now: float) -> int:
-        """Return the bound, with one heartbeat more.
+    def tuned(self, tuner: BoundTuner, poll_s: float | None, said: NodeQueueReported, now: float) -> int:
+        """Return the bound, with one report more.
 
-        `poll_s`: intervals in which masters call, s. `gap_s`: since the node's last heartbeat, s; None: that was its
-        last report.
+        `poll_s`: intervals in which masters call, s.
         """
-        if self.reported_at is not None:
-            tuner.heartbeat(now - self.reported_at if gap_s is None else gap_s)
+        if said.tells_ends:
+            tuner.told(said.refill_s)
+        elif self.reported_at is not None:
+            tuner.told(said.refill_s + (now - self.reported_at if said.gap_s is None else said.gap_s))
         if poll_s is not None:
             tuner.polls(poll_s)
         return self.within(tuner.bound(self.slots))

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import Counter
 from functools import cached_property
 from itertools import islice
+from statistics import median
 from typing import Final
 
 from rm.scheduler.node_queues.refusals import NoRoom, NoWait
@@ -345,9 +346,19 @@ def _places(view: ClusterView, ask: Ask) -> list[str]:
 def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView) -> list[str]:
     """Say why no queue of those that were heard of takes it."""
     wait_max_s = queues.spec.wait_max_s if queues.spec is not None else None
+    soon = [queue.tuner for queue in heard if not queue.bound and queue.tuner is not None]
     why = Counter(queue.no_room(wait_max_s) for queue in heard)
     closed = sum(1 for queue in heard if not queue.bound)
-    said = [f"{why[NoRoom.FULL]} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}"]
+    said: list[str] = []
+    if soon:
+        gap_s, mean_s = median(tuner.gap_s for tuner in soon), median(tuner.mean_s for tuner in soon)
+        said = [
+            f"at {len(soon)} of {len(heard)} nodes nothing waits, as a slot is refilled within {gap_s:.3g} s there and "
+            f"tasks run {mean_s:.3g} s"
+        ]
+    if len(soon) < len(heard):
+        full, closed = why[NoRoom.FULL] - len(soon), closed - len(soon)
+        said.append(f"{full} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}")
     if len(heard) < queues.number:
         said.append(f"{queues.number - len(heard)} more have not been heard of lately")
     if why[NoRoom.HELD]:

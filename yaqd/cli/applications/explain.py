@@ -108,6 +108,8 @@ def _show(found: dict[str, Any]) -> None:
         click.echo(found["masterSilent"]["why"])
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
+    elif found["queueingWhy"]:
+        click.echo(f"Queues at nodes: {found['queueingWhy']}.")
     for ask in found["asks"]:
         click.echo(f"\n{_wanted(ask)}: {ask['why']}")
         if ask["shortestWaitS"] is not None:

@@ -52,12 +52,13 @@ MEANINGS: Final[dict[str, str]] = {
     "nothing waits behind it (yaq.queue.default-estimate)",
     "bound": "containers that may wait at a node, 1 and more; none: any number, and for yarn-opportunistic "
     "Hadoop's own limit (yaq.queue.bound)",
-    "bound_target": "nodes find their bound by themselves, from what they observe, for this part of the heartbeat "
-    "intervals with all slots busy, 0 to 1; 0, and where bound or bound_wait_s is said: not "
-    "(yaq.queue.target-utilization)",
-    "bound_policy": f"by which formula they find it ({_one_of(tuple(BOUNDS.names()))}): exact for durations that vary, "
-    "the closed form that is larger, one that lets slots idle now and then, and two for tasks of one duration "
-    "(yaq.queue.bound-policy)",
+    "bound_target": "nodes find their bound by themselves, from what they observe, so that slots are busy for so much "
+    "of the time, 0 to 1; 0, and where bound or bound_wait_s is said: not (yaq.queue.target-utilization)",
+    "bound_policy": f"by which formula they find it ({_one_of(tuple(BOUNDS.names()))}): the shortest queue for so "
+    "much of the time, the shortest for so many of the intervals between refills, its closed form that is larger, and "
+    "two for tasks of one duration (yaq.queue.bound-policy)",
+    "bound_least": "a bound that finds itself is no less than this, and 0 where queues gain nothing; 1 is "
+    "yaq.queue.enabled=true, and 0 is auto",
     "bound_wait_s": "nothing is sent to a node where it would wait longer than this, s; 0: no such bound",
     "max_wait_s": "a container that has waited so long at nodes goes back and is placed again, s; 0: never "
     "(yaq.queue.max-wait)",

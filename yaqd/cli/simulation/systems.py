@@ -15,7 +15,15 @@ from yaqd.sim.workloads import Drawn, read_workload
 _ALL: Final = ("jobs_at_once", "out_of_turn", "at_asks", "estimates", "estimate_error")
 _RULES: Final = ("rules", "off_switch_max", "async_s")
 _CENTRAL: Final = ("job_order", "job_starve_s", "job_starve_ratio")
-_FILLED: Final = ("bound_target", "bound_policy", "bound_wait_s", "default_estimate_s", "max_wait_s", "free_min")
+_FILLED: Final = (
+    "bound_target",
+    "bound_policy",
+    "bound_least",
+    "bound_wait_s",
+    "default_estimate_s",
+    "max_wait_s",
+    "free_min",
+)
 _UNAWARE: Final = ("aware", "max_wait_unaware_s")
 _PLACED: Final = ("wait_estimate", "place", "interference", "order", "starve_s", "starve_ratio", "order_scope")
 _EVENED: Final = ("rebalance", "rebalance_least", "rebalance_most", "rebalance_gain_s", "rebalance_policy")

@@ -153,12 +153,12 @@ def _tasks(answer: Any) -> float:
 BOUNDS: Final[PolicyTable[QueueBound]] = PolicyTable(
     "bound",
     {
+        "utilization": utilization_bound,
         "poisson": poisson_bound,
         "chernoff": chernoff_bound,
-        "utilization": utilization_bound,
         "fixed": fixed_bound,
         "aligned": aligned_bound,
     },
-    instead="poisson",
+    instead="utilization",
     guard=calls(_tasks),
 )

@@ -1,8 +1,15 @@
 """A node's queue bound that finds itself: the operator names a target, the node's own past gives the rest.
 
 The bound formulas (Yaq, section 3.1) want the tasks' mean duration and the gap between refills. Both differ from node
-to node and from hour to hour, and nobody knows them: the gap is the time between two heartbeats and from a placement to
-the master's start of it, which depends on how often the master polls. They are observed here, and the bound follows.
+to node and from hour to hour, and nobody knows them. They are observed here, and the bound follows.
+
+The gap has three parts. The first is for how long an end may go untold: the time between two heartbeats, or next to
+nothing where nodes tell of ends at once. The second is what the node takes to get a container ready and the
+ResourceManager to answer. The third is half of the interval in which masters poll. A container that waits at its node
+has all three behind it.
+
+The bound may be 0. Where a slot is refilled soon, beside how long tasks run, queues gain nothing, and what is bound to
+a node early may be bound to the wrong one.
 """
 
 from typing import Final
@@ -21,7 +28,7 @@ _STEADY: Final = 0.05
 class BoundTuner:
     """One node's bound. Observations in, `bound` out; it costs a formula only when they have moved."""
 
-    __slots__ = ("_at", "_bound", "_formula", "_heartbeats", "_idle", "_least", "_most", "_polls", "_tasks")
+    __slots__ = ("_at", "_bound", "_formula", "_idle", "_least", "_most", "_polls", "_tasks", "_tells")
 
     def __init__(
         self,
@@ -35,12 +42,12 @@ class BoundTuner:
         most: int = 1000,
     ) -> None:
         """`policy` names a formula of BOUNDS (UnknownPolicy otherwise) and `idle` what it is asked for. The mean, the
-        heartbeat and the polling gap are taken until they have been observed. The bound stays in [least, most]."""
+        heartbeat and the polling interval are taken until they have been observed. The bound stays in [least, most]."""
         self._formula: QueueBound = BOUNDS[policy]
         self._idle = idle
         # each is replaced by the node's own when something is observed: until then nodes that begin alike share them
         self._tasks = RecentMean(_TASKS, mean=mean_s)
-        self._heartbeats = RecentMean(_GAPS, mean=heartbeat_s)
+        self._tells = RecentMean(_GAPS, mean=heartbeat_s)
         self._polls = RecentMean(_GAPS, mean=poll_s)
         self._most = limits.queue_length(most)
         self._least = limits.queue_length(least, self._most)
@@ -55,7 +62,7 @@ class BoundTuner:
         """
         other = BoundTuner.__new__(BoundTuner)
         other._formula, other._idle, other._least, other._most = self._formula, self._idle, self._least, self._most
-        other._tasks, other._heartbeats, other._polls = self._tasks, self._heartbeats, self._polls
+        other._tasks, other._tells, other._polls = self._tasks, self._tells, self._polls
         other._at, other._bound = self._at, self._bound
         return other
 
@@ -66,8 +73,8 @@ class BoundTuner:
 
     @property
     def gap_s(self) -> float:
-        """Time between two refills of the node: tau_eff."""
-        return self._heartbeats.mean + self._polls.mean
+        """Time from a task's end until the next one could start that did not wait at the node, at most: tau_eff, s."""
+        return self._tells.mean + self._polls.mean / 2.0
 
     def ran(self, seconds: float) -> None:
         """Note that a task of this node has ended after so long."""
@@ -75,11 +82,11 @@ class BoundTuner:
             self._tasks = self._tasks.another()
         self._tasks.add(seconds)
 
-    def heartbeat(self, gap_s: float) -> None:
-        """Note that the node's last heartbeat was so long ago when this one came."""
-        if not self._heartbeats.count:
-            self._heartbeats = self._heartbeats.another()
-        self._heartbeats.add(gap_s)
+    def told(self, gap_s: float) -> None:
+        """Note for how long ends may have gone untold, with what it takes to get the next container ready, s."""
+        if not self._tells.count:
+            self._tells = self._tells.another()
+        self._tells.add(gap_s)
 
     def polls(self, gap_s: float) -> None:
         """Note that masters call in such intervals (`yaqd.policies.queueing.polling`)."""
@@ -89,7 +96,7 @@ class BoundTuner:
 
     def bound(self, slots: int) -> int:
         """Return how many tasks may wait at a node that runs `slots` at once."""
-        mean, gap = self._tasks.mean, self._heartbeats.mean + self._polls.mean
+        mean, gap = self._tasks.mean, self.gap_s
         at_slots, at_mean, at_gap = self._at
         if slots == at_slots and mean == at_mean and gap == at_gap:
             return self._bound
