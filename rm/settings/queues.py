@@ -81,7 +81,7 @@ def _rules(conf: Configuration) -> Rules:
     key = "yaq.rm.scheduler.rules"
     rules = Rules(conf.get_choice(key, tuple(Rules)))
     for ours in ("yaq.queue.enabled", "yaq.rm.scheduler.at-asks") if rules is Rules.STOCK else ():
-        if conf.get_bool(ours):
+        if (conf.get(ours) or "").strip().lower() != "false":
             raise conf.error(ours, f"is not for {key}={rules}", f"set it to false, or {key} to {Rules.YAQ}")
     return rules
 

@@ -10,6 +10,7 @@ from rm.scheduler.events import AttemptEnded, NodeBeat, NodeLeft, NodeResized, S
 from rm.scheduler.limits import Rules
 from rm.scheduler.queues.spec import QueueConfigError
 from rm.settings.queues import QueueSettings
+from tests.rm.rm_harness import ask, cluster
 from tests.rm.rm_world import DEFAULT, DOMINANT, GB, HALVES, ONE_QUEUE, SLOT, World, queues, row, rows
 from yaqd.config import ConfigError, Configuration
 from yaqd.model import Resource
@@ -160,11 +161,31 @@ def test_types_beside_memory_and_cores_count_too() -> None:
     assert not amounts.fits(Resource(1, 1, {"gpu": 1}), Resource(1024, 8))
 
 
-@pytest.mark.parametrize("key", ["yaq.queue.enabled", "yaq.rm.scheduler.at-asks"])
-def test_what_stocks_rules_do_not_know_is_refused_beside_them(key: str) -> None:
-    conf = Configuration.load(environ={}, overrides={"yaq.compat": "stock", key: "true"})
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("yaq.queue.enabled", "true"), ("yaq.queue.enabled", "auto"), ("yaq.rm.scheduler.at-asks", "true")],
+)
+def test_what_stocks_rules_do_not_know_is_refused_beside_them(key: str, value: str) -> None:
+    conf = Configuration.load(environ={}, overrides={"yaq.compat": "stock", key: value})
     with pytest.raises(ConfigError, match=f"{key} = .*is not for yaq.rm.scheduler.rules=stock; set it to false"):
         QueueSettings.read(conf)
+
+
+async def test_a_manager_with_the_one_key_starts_masters_and_gives_containers_at_heartbeats() -> None:
+    async with cluster({"yaq.compat": "stock"}) as rm:
+        node = await rm.node()
+        app_id = await rm.submit()
+        await rm.until(lambda: rm.manager.scheduler.has_waiting)
+        assert not rm.manager.scheduler.facts.root.containers
+        await node.beat()
+        master = await rm.launched(app_id, node)
+        await master.register()
+        assert not (await master.allocate(ask(3))).allocated_containers
+        found = []
+        for _ in range(4):
+            await node.beat()
+            found.append(len((await master.allocate()).allocated_containers))
+        assert found == [1, 1, 1, 0]
 
 
 def test_memory_alone_counts_where_that_is_set() -> None:
