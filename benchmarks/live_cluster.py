@@ -23,7 +23,8 @@ _OUT_OF_TURN = "yaq.nm.out-of-turn-heartbeats"
 _AT_ASKS = "yaq.rm.scheduler.at-asks"
 _SAME = {"yarn.log-aggregation-enable": "false"}
 #: by default a stock scheduler places one container per heartbeat where locality does not matter
-_STOCK = {"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": 100}
+STOCK_OFF_SWITCH = 100
+_STOCK = {"yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": STOCK_OFF_SWITCH}
 _OPPORTUNISTIC = "yarn.resourcemanager.opportunistic-container-allocation.enabled"
 _QUEUE_LENGTH = "yarn.nodemanager.opportunistic-containers-max-queue-length"
 #: what the stock ResourceManager orders nodes to keep of their queues; they end the rest, and the job counts a failure

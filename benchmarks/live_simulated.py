@@ -15,7 +15,7 @@ from yaqd.config import Configuration
 from yaqd.sim.simulation import ClusterShape, System, simulate
 from yaqd.sim.workload import Workload
 
-from .live_cluster import NODES, Variant
+from .live_cluster import NODES, STOCK_OFF_SWITCH, Variant
 
 _SEEDS: Final = range(1, 8)
 
@@ -50,7 +50,7 @@ def foretell(
 def _stock(variant: Variant) -> System:
     if variant.opportunistic:
         return System("yarn-opportunistic", bound=variant.queue_length)
-    return System("yarn")
+    return System("yarn", rules="stock", off_switch_max=STOCK_OFF_SWITCH)
 
 
 def simulated(variant: Variant) -> System:

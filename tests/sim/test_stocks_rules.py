@@ -6,9 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nm.settings import NodeSettings
+from rm.settings.daemon import RmSettings, read_queues
 from tests.sim.sim_jobs import mixed, same, stage
 from yaqd.cli.exits import CommandError
 from yaqd.cli.simulation.systems import parse_system
+from yaqd.config import Configuration
+from yaqd.sim.central import Central, scheduler_spec
 from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, Workload
 
@@ -38,6 +42,16 @@ def test_a_pass_offers_each_node_one_and_heartbeats_offer_none() -> None:
     starts = sorted(result.started)
     assert beats_of(result) == [4, 4, 2]
     assert math.isclose(starts[4] - starts[0], 0.005) and math.isclose(starts[8] - starts[4], 0.005)
+
+
+def test_what_is_unsaid_is_as_a_cluster_with_the_one_key_has_it() -> None:
+    conf = Configuration.load(environ={}, overrides={"yaq.compat": "stock"})
+    live, model = RmSettings.read(conf).scheduler_limits(), Central(SHAPE, Workload(()), STOCK, 1)
+    told = model.limits()
+    assert (told.rules, told.at_asks, told.queueing) == (live.rules, live.at_asks, live.queueing)
+    assert scheduler_spec(SHAPE, STOCK).heartbeat == read_queues(conf).heartbeat
+    assert scheduler_spec(SHAPE, STOCK).root.children[0].ordering == read_queues(conf).root.children[0].ordering
+    assert STOCK.out_of_turn is NodeSettings.read(conf).own_ways.out_of_turn_heartbeats
 
 
 @pytest.mark.parametrize("text", ["yarn,rules=stock", "yarn,rules=stock,job_order=fair,async_s=0.05"])
