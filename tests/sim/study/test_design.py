@@ -18,7 +18,7 @@ from yaqd.sim.study.trial import StudyTrial, alone_s, saturated, with_start
 def test_the_factorial_is_whole() -> None:
     main = cells(("main",))
     ours = [cell for cell in main if cell.side == "ours"]
-    assert len(ours) == len(MAIN_LOADS) * (12 + 2 * 12)
+    assert len(ours) == len(MAIN_LOADS) * (12 + 12 + 2 * 12)
     assert all(count == len(MAIN_LOADS) for count in Counter(cell.system for cell in ours).values())
     assert {cell.system for cell in ours if cell.name == SHIPPED_NAME} == {SHIPPED}
     assert {cell.of for cell in main} == {OFF}
@@ -46,7 +46,8 @@ def test_half_the_nodes_have_half_the_jobs() -> None:
 
 def test_factors_say_what_the_system_has() -> None:
     for cell in (one for one in cells(("main",)) if one.side == "ours"):
-        assert (cell.system.name == "yaq-c") == (cell.level("queues") == "on")
+        assert (cell.system.name == "yaq-c") == (cell.level("queues") != "off")
+        assert cell.system.bound_least == (cell.level("queues") == "always")
         assert cell.system.out_of_turn == (cell.level("events") == "on")
         assert cell.system.at_asks == (cell.level("asks") == "on")
         assert cell.system.job_order == cell.level("jobs")

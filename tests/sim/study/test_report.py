@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.house.house_sources import ROOT
 from yaqd.sim.study.design import FIRST_SEED, SHIPPED_NAME, Part, StudyCell, cells
-from yaqd.sim.study.report.effects import CONTRASTS, bests, effects, queue_duels, verdict
+from yaqd.sim.study.report.effects import CONTRASTS, auto_cells, bests, effects, queue_duels, verdict
 from yaqd.sim.study.report.findings import all_tables, as_json
 from yaqd.sim.study.report.intervals import Interval
 from yaqd.sim.study.report.page import page
@@ -23,7 +23,8 @@ SEEDS = range(FIRST_SEED, FIRST_SEED + 3)
 PARTS: tuple[Part, ...] = ("main",)
 #: how many times as fast each level makes all times
 SPEED = {
-    ("queues", "on"): 0.9,
+    ("queues", "auto"): 0.95,
+    ("queues", "always"): 0.9,
     ("events", "on"): 1.1,
     ("asks", "on"): 1.25,
     ("jobs", "fair"): 1.5,
@@ -68,26 +69,27 @@ def test_effects_are_what_was_put_in(speed: dict[tuple[str, str], float]) -> Non
         found = {effect.what: effect for effect in effects(results, "median", load)}
         for factor, level, against, what in CONTRASTS:
             expected = speed[factor, level] / speed.get((factor, against), 1.0)
-            if factor == "queues":  # on with the shipped order against off, which has none
+            if factor == "queues":  # with the shipped order against off, which has none
                 expected *= speed["nodes", "srjf"]
             assert found[what].overall.mid == pytest.approx(expected)
             assert found[what].overall.low == pytest.approx(expected)
             alone, shipped = found[what].alone, found[what].shipped
             assert (alone is None) == (factor == "nodes")
             assert alone is None or alone.mid == pytest.approx(expected)
-            assert (shipped is None) == (level not in ("on", "srjf"))
+            assert (shipped is None) == (level not in ("on", "auto", "srjf") or factor == "nodes")
             assert shipped is None or shipped.mid == pytest.approx(expected)
 
 
 def test_an_effect_is_over_all_combinations_of_the_others() -> None:
     pairs = {effect.what: effect.pairs for effect in effects(made_up(), "median", None)}
     assert pairs == {
-        "queues at nodes": 12,
-        "heartbeats out of turn": 18,
-        "decisions at asks": 18,
-        "jobs: fair, not fifo": 12,
-        "jobs: srjf, not fifo": 12,
-        "jobs: srjf, not fair": 12,
+        "queues at nodes: auto, not off": 12,
+        "queues at nodes: always, not off": 12,
+        "heartbeats out of turn": 24,
+        "decisions at asks": 24,
+        "jobs: fair, not fifo": 16,
+        "jobs: srjf, not fifo": 16,
+        "jobs: srjf, not fair": 16,
         "node order: srjf, not fifo": 12,
     }
 
@@ -99,7 +101,7 @@ def test_the_best_of_each_side_is_found() -> None:
     assert by_who["as shipped"].cell.name == SHIPPED_NAME
     assert by_who["all off"].cell.name == "ours: queues off, events off, asks off, jobs fair"
     assert {found.other.side for found in by_who.values()} == {"stock"}
-    assert by_who["as shipped"].faster.mid == pytest.approx(0.9 * 1.1 * 1.25 * 2.0 * 1.05)
+    assert by_who["as shipped"].faster.mid == pytest.approx(0.95 * 1.1 * 1.25 * 2.0 * 1.05)
 
 
 def test_queues_are_said_to_cost_where_they_do() -> None:
@@ -149,7 +151,17 @@ def test_the_page_keeps_to_the_style_and_names_its_commands(tmp_path: Path) -> N
         assert f"(images/study-{plot}.svg)" in text
     assert "Median: the strongest switch is `jobs: srjf, not fifo`, 2.000x (2.000 to 2.000)." in text
     assert "Median: what ships is" in text
-    assert "At 0.9, median, among what ships: queues cost here, 0.945x (0.945 to 0.945)." in text
+    assert "At 0.9, median, among what ships: queues cost here, 0.997x (0.997 to 0.998)." in text
+
+
+def test_auto_is_held_against_the_better_of_both() -> None:
+    found = list(auto_cells(made_up(("main", "loads", "others")), "median"))
+    assert len([cell for cell in found if cell.where.startswith("main, ")]) == 3 * 12
+    assert {round(cell.worth, 6) for cell in found if cell.where.startswith("main, ")} == {round(0.95 * 1.05, 6)}
+    assert all(cell.auto_s > cell.off_s for cell in found if cell.where.startswith("main, "))
+    assert {cell.where.partition(", ")[0] for cell in found} == {"main", "loads", "others"}
+    slower = made_up(speed={**SPEED, ("queues", "auto"): 0.8})
+    assert min(cell.worth for cell in auto_cells(slower, "median")) == pytest.approx(0.8 * 1.05)
 
 
 def test_json_has_each_figure_by_seed() -> None:

@@ -18,7 +18,7 @@ def run(*words: str) -> Result:
 def test_the_list_has_every_cell_and_the_time() -> None:
     result = run("--list", "--only", "loads", "--workers", "2")
     assert result.exit_code == 0, result.output
-    assert "35 cells, 5 seeds; 190 runs are left" in result.stdout
+    assert "42 cells, 5 seeds; 228 runs are left" in result.stdout
     assert "with --workers 2" in result.stdout
     stock = json.loads(run("--list", "--side", "stock", "--json").stdout)["cells"]
     assert {cell["cell"].partition(":")[0] for cell in stock} == {"stock"}

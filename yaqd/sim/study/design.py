@@ -88,15 +88,20 @@ _MANY: Final = 100
 _ASYNC_S: Final = 0.005
 
 
-def ours(*, queues: bool, events: bool, asks: bool, jobs: str = "srjf", nodes: str = "srjf") -> System:
+#: queues at nodes, as yaq.queue.enabled has them: false, auto as shipped, true (one container at each node at least)
+QUEUES: Final = {"off": OFF, "auto": OURS, "always": replace(OURS, bound_least=1)}
+
+
+def ours(*, queues: str, events: bool, asks: bool, jobs: str = "srjf", nodes: str = "srjf") -> System:
     """Return our system with these switches: queues at nodes, heartbeats out of turn, decisions at asks, orders."""
-    base = replace(OURS, order=nodes) if queues else OFF
+    base = QUEUES[queues] if queues == "off" else replace(QUEUES[queues], order=nodes)
     return replace(base, out_of_turn=events, at_asks=asks, job_order=jobs)
 
 
-SHIPPED: Final = ours(queues=True, events=True, asks=True)
-UNQUEUED: Final = ours(queues=False, events=True, asks=True)
-SHIPPED_NAME: Final = "ours: queues on, events on, asks on, jobs srjf, nodes srjf"
+SHIPPED: Final = ours(queues="auto", events=True, asks=True)
+UNQUEUED: Final = ours(queues="off", events=True, asks=True)
+QUEUED: Final = ours(queues="always", events=True, asks=True)
+SHIPPED_NAME: Final = "ours: queues auto, events on, asks on, jobs srjf, nodes srjf"
 
 
 def _main() -> Iterator[StudyCell]:
@@ -106,11 +111,11 @@ def _main() -> Iterator[StudyCell]:
 
 
 def _our_cells(load: float) -> Iterator[StudyCell]:
-    for queues, events, asks, jobs in product((False, True), (False, True), (False, True), JOB_ORDERS):
-        for nodes in ("srjf", "fifo") if queues else ("",):
+    for queues, events, asks, jobs in product(QUEUES, (False, True), (False, True), JOB_ORDERS):
+        for nodes in {"off": ("",), "auto": ("srjf",), "always": ("srjf", "fifo")}[queues]:
             system = ours(queues=queues, events=events, asks=asks, jobs=jobs, nodes=nodes)
             factors = (
-                ("queues", _on(queues)),
+                ("queues", queues),
                 ("events", _on(events)),
                 ("asks", _on(asks)),
                 ("jobs", jobs),
@@ -151,12 +156,13 @@ _SIDES: Final[tuple[tuple[Side, str, System], ...]] = (
     ("stock", "stock: fair", _FAIR),
     ("stock", "stock: fair, asynchronous", replace(_FAIR, async_s=_ASYNC_S)),
     ("ours", "ours without queues", UNQUEUED),
+    ("ours", "ours with queues", QUEUED),
     ("ours", "ours as shipped", SHIPPED),
 )
 
 
 #: of `others`
-_COMPARED: Final = ("stock: fair", "ours without queues", "ours as shipped")
+_COMPARED: Final = ("stock: fair", "ours without queues", "ours with queues", "ours as shipped")
 
 
 def _loads() -> Iterator[StudyCell]:

@@ -16,7 +16,8 @@ from yaqd.sim.study.report.tables import Results
 
 #: factor, its level, what that is held against, how it is called
 CONTRASTS: Final = (
-    ("queues", "on", "off", "queues at nodes"),
+    ("queues", "auto", "off", "queues at nodes: auto, not off"),
+    ("queues", "always", "off", "queues at nodes: always, not off"),
     ("events", "on", "off", "heartbeats out of turn"),
     ("asks", "on", "off", "decisions at asks"),
     ("jobs", "fair", "fifo", "jobs: fair, not fifo"),
@@ -73,8 +74,8 @@ def _pairs(cells: Sequence[StudyCell], factor: str, level: str, against: str) ->
     others = {_rest(cell, factor): cell for cell in cells if cell.level(factor) == against}
     for cell in cells:
         is_twin = factor != "queues" or cell.level("nodes") == "srjf"
-        if cell.level(factor) == level and is_twin:
-            yield cell, others[_rest(cell, factor)]
+        if cell.level(factor) == level and is_twin and (other := others.get(_rest(cell, factor))) is not None:
+            yield cell, other
 
 
 def _rest(cell: StudyCell, factor: str) -> tuple[object, ...]:
@@ -84,7 +85,7 @@ def _rest(cell: StudyCell, factor: str) -> tuple[object, ...]:
 
 def _is_base(cell: StudyCell, base: dict[str, str], factor: str) -> bool:
     return all(cell.level(name) in (level, "") for name, level in base.items() if name != factor) and (
-        factor != "nodes" or base.get("queues") == "on"
+        factor != "nodes" or base.get("queues") == "always"
     )
 
 
@@ -139,20 +140,63 @@ def bests(results: Results) -> Iterator[tuple[str, Duel]]:
                 yield who, duel(results, metric, best(results, among, metric), theirs)
 
 
-def queue_duels(results: Results, metric: str) -> Iterator[Duel]:
+def queue_duels(results: Results, metric: str, queues: str = "always") -> Iterator[Duel]:
     """Yield each combination with queues at nodes, in the shipped order, against the same without."""
     ours = [cell for cell in results.cells("main") if cell.side == "ours"]
-    for cell, other in _pairs(ours, "queues", "on", "off"):
+    for cell, other in _pairs(ours, "queues", queues, "off"):
         yield duel(results, metric, cell, other)
 
 
 def queue_duels_elsewhere(results: Results, metric: str) -> Iterator[Duel]:
-    """Yield the same for each level of the other factors: what ships with queues, against it without."""
+    """Yield the same for each level of the other factors: what ships with queues always, against it without."""
     cells = results.cells("others")
     for cell in cells:
         for other in cells:
-            if (cell.name, other.name) == ("ours as shipped", "ours without queues") and cell.factors == other.factors:
+            if (cell.name, other.name) == ("ours with queues", "ours without queues") and cell.factors == other.factors:
                 yield duel(results, metric, cell, other)
+
+
+@value()
+class AutoCell:
+    """What ships where queues may form, against itself with queues always and with none."""
+
+    #: which cell of the study
+    where: str
+    metric: str
+    #: the times as shipped, with queues always, with none, s
+    auto_s: float
+    always_s: float
+    off_s: float
+
+    @property
+    def worth(self) -> float:
+        """Return how many times as fast it is as the better of both."""
+        return min(self.always_s, self.off_s) / self.auto_s
+
+
+def auto_cells(results: Results, metric: str) -> Iterator[AutoCell]:
+    """Yield each cell of the study that is there with all three."""
+    for part in ("main", "loads", "others"):
+        found: dict[tuple[object, ...], dict[str, StudyCell]] = {}
+        for cell in results.cells(part):
+            queues = _queues_of(cell)
+            if queues and cell.level("nodes") != "fifo":
+                found.setdefault((cell.load, *_apart_from_queues(cell)), {})[queues] = cell
+        for where, three in found.items():
+            if len(three) == 3:
+                times_s = {queues: results.mean(cell, metric).mid for queues, cell in three.items()}
+                said = f"{part}, load {where[0]:g}" + "".join(f", {one}" for one in where[1:])
+                yield AutoCell(said, metric, times_s["auto"], times_s["always"], times_s["off"])
+
+
+def _queues_of(cell: StudyCell) -> str:
+    """Return how it has queues at nodes; empty: it is not one of the three."""
+    names = {"ours as shipped": "auto", "ours with queues": "always", "ours without queues": "off"}
+    return cell.level("queues") if cell.part == "main" else names.get(cell.name, "")
+
+
+def _apart_from_queues(cell: StudyCell) -> list[str]:
+    return [f"{name} {level}" for name, level in cell.factors if name not in ("queues", "nodes")]
 
 
 def verdict(faster: Interval) -> str:

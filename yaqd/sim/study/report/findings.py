@@ -9,6 +9,7 @@ from yaqd.sim.study.report.effects import (
     CONTRASTS,
     Duel,
     Effect,
+    auto_cells,
     bests,
     duel,
     effects,
@@ -24,7 +25,10 @@ from yaqd.sim.study.run import capacities
 SHOWN: Final = (("median", "median"), ("p95", "95th percentile"))
 #: sides of `loads` and `others`
 FAIR: Final = "stock: fair"
+#: of the better of both: auto is not to be worse
+_WITHIN: Final = 0.97
 UNQUEUED_NAME: Final = "ours without queues"
+QUEUED_NAME: Final = "ours with queues"
 AS_SHIPPED: Final = "ours as shipped"
 
 
@@ -81,13 +85,36 @@ def short(cell: StudyCell) -> str:
 
 
 def queue_table(results: Results) -> StudyTable:
-    """Return each combination with queues at nodes against the same without."""
+    """Return each combination with queues at nodes, always and as they ship, against the same without."""
     medians, tails = (list(queue_duels(results, metric)) for metric, _ in SHOWN)
+    autos = (list(queue_duels(results, metric, "auto")) for metric, _ in SHOWN)
     rows = tuple(
-        (f"{one.load:g}", _without_queues(one.cell), ratio_text(one.faster), ratio_text(tail.faster), _both(one, tail))
-        for one, tail in zip(medians, tails, strict=True)
+        (
+            f"{one.load:g}",
+            _without_queues(one.cell),
+            ratio_text(one.faster),
+            ratio_text(tail.faster),
+            _both(one, tail),
+            *(ratio_text(found.faster) for found in auto),
+        )
+        for one, tail, auto in zip(medians, tails, zip(*autos, strict=True), strict=True)
     )
-    return StudyTable("queues at nodes, on against off", ("load", "with", "median", "95th percentile", "so"), rows)
+    headings = ("load", "with", "always: median", "always: p95", "so", "auto: median", "auto: p95")
+    return StudyTable("queues at nodes against none", headings, rows)
+
+
+def auto_table(results: Results, most: int = 8) -> StudyTable:
+    """Return where auto is furthest behind the better of queues always and none, by the median and the tail."""
+    rows: list[tuple[str, ...]] = []
+    for metric, name in SHOWN:
+        found = sorted(auto_cells(results, metric), key=lambda cell: cell.worth)
+        within = sum(1 for cell in found if cell.worth >= _WITHIN)
+        rows.append((name, f"{within} of {len(found)} cells are within 3 %", "", "", "", ""))
+        for cell in found[:most]:
+            times_s = (number(one, 1) for one in (cell.auto_s, cell.always_s, cell.off_s))
+            rows.append((name, cell.where, *times_s, f"{cell.worth:.3f}"))
+    headings = ("by", "cell", "auto, s", "always, s", "none, s", "the better of both / auto")
+    return StudyTable("auto against the better of queues always and none, the worst cells", headings, tuple(rows))
 
 
 def _without_queues(cell: StudyCell) -> str:
@@ -135,11 +162,12 @@ def other_table(results: Results) -> StudyTable:
     for factors in dict.fromkeys(cell.factors for cell in cells):
         at = {cell.name: cell for cell in cells if cell.factors == factors}
         found = [duels.get((factors, metric)) for metric, _ in SHOWN]
-        figures = (_two(results, at.get(name)) for name in (FAIR, UNQUEUED_NAME, AS_SHIPPED))
+        figures = (_two(results, at.get(name)) for name in (FAIR, UNQUEUED_NAME, QUEUED_NAME, AS_SHIPPED))
         so = _both(found[0], found[1]) if found[0] is not None and found[1] is not None else "-"
         ((factor, level),) = factors
         rows.append((factor, level, *figures, *(ratio_text(one.faster if one else None) for one in found), so))
-    headings = ("factor", "level", FAIR, UNQUEUED_NAME, AS_SHIPPED, "queues: median", "queues: 95th percentile", "so")
+    sides = (FAIR, UNQUEUED_NAME, QUEUED_NAME, AS_SHIPPED)
+    headings = ("factor", "level", *sides, "queues: median", "queues: 95th percentile", "so")
     return StudyTable("median and 95th percentile with one thing changed, s", headings, tuple(rows))
 
 
@@ -151,6 +179,7 @@ def all_tables(results: Results) -> Iterator[StudyTable]:
         yield from effect_tables(results)
         yield best_table(results)
         yield queue_table(results)
+        yield auto_table(results)
     if results.cells("loads"):
         yield capacity_table(results)
     if results.has_both_sides("loads"):

@@ -12,6 +12,7 @@ from yaqd.sim.study.design import PARTS, SHIPPED_NAME, Part
 from yaqd.sim.study.report.effects import Duel, Effect, bests, effects, queue_duels, queue_duels_elsewhere, verdict
 from yaqd.sim.study.report.findings import (
     SHOWN,
+    auto_table,
     best_table,
     capacity_table,
     effect_tables,
@@ -99,7 +100,7 @@ def _short_words(results: Results, load: float) -> Iterator[str]:
             if (found.load, found.metric) == (load, metric) and who in _WHO:
                 theirs = f"the best of stock, `{short(found.other)}`"
                 yield f"{name.capitalize()}: {_WHO[who]} is {_against(found)} {theirs}."
-        for found in queue_duels(results, metric):
+        for found in queue_duels(results, metric, "auto"):
             if found.load == load and found.cell.name == SHIPPED_NAME:
                 yield f"{name.capitalize()}, among what ships: {verdict(found.faster)}, {ratio_text(found.faster)}."
 
@@ -164,9 +165,15 @@ def _main(results: Results) -> Iterator[str]:
     yield _bullets(_best_words(results))
     yield "## Where queues at nodes cost, and where they pay\n"
     yield f"With queues and their shipped order against the same switches without queues. {_command('main')}\n"
+    yield (
+        "*Always* is `yaq.queue.enabled=true`, where one container waits at each node at least. *Auto* is what ships.\n"
+    )
     yield "![queues at nodes](images/study-queues.svg)\n"
     yield _bullets(_queue_words(results))
     yield markdown(queue_table(results))
+    yield "## Auto against the better of both\n"
+    yield f"Of all cells of the study that have all three. The worst ones are listed. {_command('main')}\n"
+    yield markdown(auto_table(results))
 
 
 def _bullets(said: Iterable[str]) -> str:
@@ -215,7 +222,7 @@ def _queue_words(results: Results) -> Iterator[str]:
         for load in main_loads(results):
             counts = Counter(verdict(found.faster) for found in duels if found.load == load)
             yield f"At {load:g}, {name}: of {sum(counts.values())} combinations, {_counted(counts)}."
-        for found in duels:
+        for found in queue_duels(results, metric, "auto"):
             if found.cell.name == SHIPPED_NAME:
                 said = ratio_text(found.faster)
                 yield f"At {found.load:g}, {name}, among what ships: {verdict(found.faster)}, {said}."
