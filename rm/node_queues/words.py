@@ -69,6 +69,10 @@ class NodeQueueing:
     def refresh(self, settings: QueueSettings) -> None:
         """Go by these from now on; nodes hear of them at their next heartbeat."""
         self._files_read_ms = max(self._files_read_ms + 1, self._cluster.clock.wall_ms())
+        rules = self.settings.rules
+        if settings.rules is not rules:
+            log.warning("yaq.rm.scheduler.rules is %s: the next start takes it, until then %s", settings.rules, rules)
+            settings = settings.with_rules(rules)
         self.named_hosts.read(settings.named_hosts)
         if settings == self.settings:
             return

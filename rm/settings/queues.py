@@ -75,6 +75,14 @@ class QueueSettings:
             {host: f"{conf.origin(key)}: {key}" for host, key in named_hosts(conf).items()} if is_enabled else {},
         )
 
+    def with_rules(self, rules: Rules) -> "QueueSettings":
+        """Return them as a daemon takes them that decides by these rules until it is started again."""
+        if rules is self.rules:
+            return self
+        if rules is Rules.STOCK:
+            return replace(self, rules=rules, spec=None, at_asks=False, named_hosts={})
+        return replace(self, rules=rules)
+
 
 def _rules(conf: Configuration) -> Rules:
     """Raises ConfigError where something is on that stock's rules do not know."""

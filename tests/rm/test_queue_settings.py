@@ -79,6 +79,29 @@ async def test_switched_on_and_off_by_refreshing_the_queues(tmp_path: Path) -> N
             await operator.close()
 
 
+#: what stock's rules need
+_BARE = {"yaq.queue.enabled": "false", "yaq.rm.scheduler.at-asks": "false"}
+
+
+@pytest.mark.parametrize(("before", "after"), [("stock", "yaq"), ("yaq", "stock")])
+async def test_rules_stay_until_another_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, before: str, after: str
+) -> None:
+    rules = "yaq.rm.scheduler.rules"
+    async with cluster(conf=site(tmp_path, **_BARE, **{rules: before})) as rm:
+        await queueing_node(rm)
+        operator = RpcClient("127.0.0.1", rm.manager.servers.admin.port, user="root")
+        try:
+            site(tmp_path, **(_BARE if after == "stock" else ON), **{rules: after})
+            call = ResourceManagerAdministrationProtocol.refreshQueues
+            await operator.call(call, admin.RefreshQueuesRequest())
+        finally:
+            await operator.close()
+        settings = rm.manager.queueing.settings
+        assert (settings.rules, settings.spec, settings.at_asks) == (before, None, False)
+        assert f"yaq.rm.scheduler.rules is {after}: the next start takes it, until then {before}" in caplog.text
+
+
 @pytest.mark.parametrize("queues", [OFF, ON])
 async def test_containers_are_given_at_asks_only_where_the_key_says_so(tmp_path: Path, queues: dict[str, str]) -> None:
     key = "yaq.rm.scheduler.at-asks"
