@@ -19,7 +19,7 @@ from yaqd.cli.simulation.systems import comparison, parse_system
 from yaqd.config import Configuration
 from yaqd.sim.distributed import _DEVIATIONS, _TYPICAL_S
 from yaqd.sim.experiments import Case
-from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS, OURS_D
+from yaqd.sim.experiments.ground import HIVE_SHAPE, OURS_D, SHIPPED
 from yaqd.sim.queues import ordering
 from yaqd.sim.simulation import ClusterShape
 from yaqd.sim.workload import Workload
@@ -34,11 +34,11 @@ def test_queues_are_filled_ordered_and_guarded_alike() -> None:
     assert live.spec is not None
     spec = replace(live.spec, unaware_wait_s=math.inf)  # masters that know that their containers may wait, unless told
     shape = ClusterShape(heartbeat_s=CONF.get_int("yarn.resourcemanager.nodemanagers.heartbeat-interval-ms") / 1000)
-    assert YaqC(shape, Workload(()), OURS, 1).limits().queueing == spec
-    assert YaqC(shape, Workload(()), replace(OURS, aware=False), 1).limits().queueing == live.spec
-    assert ordering(OURS) == live.orderings.cluster
-    assert OURS.max_wait_s * 1000 == live.max_wait_ms
-    assert OURS.job_order == live.job_order
+    assert YaqC(shape, Workload(()), SHIPPED, 1).limits().queueing == spec
+    assert YaqC(shape, Workload(()), replace(SHIPPED, aware=False), 1).limits().queueing == live.spec
+    assert ordering(SHIPPED) == live.orderings.cluster
+    assert SHIPPED.max_wait_s * 1000 == live.max_wait_ms
+    assert SHIPPED.job_order == live.job_order
 
 
 def commanded(command: click.Command, system: str) -> Case:
@@ -69,8 +69,8 @@ def test_compare_and_replay_decide_when_a_live_cluster_does(command: click.Comma
 
 def test_the_papers_experiments_decide_at_heartbeats_alone() -> None:
     assert HIVE_SHAPE.heartbeat_s == 3.0
-    assert not OURS.out_of_turn and not OURS.at_asks
-    assert parse_system("yaq-c,out_of_turn=off,at_asks=off") == OURS
+    assert not SHIPPED.out_of_turn and not SHIPPED.at_asks
+    assert parse_system("yaq-c,out_of_turn=off,at_asks=off") == SHIPPED
     stock = parse_system("yarn")
     assert not stock.out_of_turn and not stock.at_asks
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from yaqd.cli.exits import CommandError
 from yaqd.sim.experiments import Case, Experiment, Measure, Plot, Row
-from yaqd.sim.experiments.ground import OURS, OURS_D, PREPARE_S, START_GAP_S
+from yaqd.sim.experiments.ground import OURS_D, PREPARE_S, SHIPPED, START_GAP_S
 from yaqd.sim.shape import NETWORK_S, SYSTEMS, ClusterShape, System
 from yaqd.sim.workload import ClusterSeen, Workload
 from yaqd.sim.workloads import Drawn, read_workload
@@ -45,7 +45,7 @@ PARAMETERS: Final = {
 }
 #: as a cluster has it that configures nothing: nodes report ends at once, asks are decided when they come, and what
 #: managers place is booked. The paper's experiments have none of that, for any system
-LIVE: Final = dataclasses.replace(OURS, out_of_turn=True, at_asks=True)
+LIVE: Final = dataclasses.replace(SHIPPED, out_of_turn=True, at_asks=True)
 LIVE_D: Final = dataclasses.replace(OURS_D, out_of_turn=True, booked=True)
 _BASES: Final = {"yaq-c": LIVE, "yaq-d": LIVE_D}
 #: a policy's name that changes nothing while another parameter is 0, and what makes that 0 when it is not said itself

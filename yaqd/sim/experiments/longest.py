@@ -6,7 +6,7 @@ All is as a cluster has it that configures nothing: heartbeats every second and 
 from dataclasses import replace
 from typing import Final
 
-from yaqd.sim.experiments.ground import NEVER, OURS
+from yaqd.sim.experiments.ground import NEVER, SHIPPED
 from yaqd.sim.experiments.model import Case, Experiment, Measure, Plot, Row
 from yaqd.sim.shape import ClusterShape
 from yaqd.sim.workloads import Arrivals, Drawn
@@ -15,7 +15,7 @@ from yaqd.sim.workloads.drawn import SHORT_WORK_S
 _SHAPE: Final = ClusterShape(nodes=4, slots=4, heartbeat_s=1.0, start_gap_s=0.1, noise=0.1)
 _LASTS_S: Final = 3600.0
 _LOADS: Final = (0.9, 1.0, 1.1)
-_LIVE: Final = replace(OURS, out_of_turn=True, at_asks=True)
+_LIVE: Final = replace(SHIPPED, out_of_turn=True, at_asks=True)
 _SYSTEMS: Final = {
     "ours": _LIVE,
     "ours, FIFO": replace(_LIVE, order="fifo", job_order="fifo"),

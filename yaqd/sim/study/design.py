@@ -12,7 +12,7 @@ from itertools import product
 from typing import Final, Literal
 
 from yaqd.model.values import value
-from yaqd.sim.experiments.ground import OURS
+from yaqd.sim.experiments.ground import SHIPPED as QUEUED_AS_SHIPPED
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.study.trial import Ground, StudyTrial, with_start
 
@@ -89,7 +89,7 @@ _ASYNC_S: Final = 0.005
 
 
 #: queues at nodes, as yaq.queue.enabled has them: false, auto as shipped, true (one container at each node at least)
-QUEUES: Final = {"off": OFF, "auto": OURS, "always": replace(OURS, bound_least=1)}
+QUEUES: Final = {"off": OFF, "auto": QUEUED_AS_SHIPPED, "always": replace(QUEUED_AS_SHIPPED, bound_least=1)}
 
 
 def ours(*, queues: str, events: bool, asks: bool, jobs: str = "srjf", nodes: str = "srjf") -> System:
