@@ -135,7 +135,7 @@ def test_one_seed_has_figures_and_no_interval() -> None:
 def test_the_page_keeps_to_the_style_and_names_its_commands(tmp_path: Path) -> None:
     """Of all parts, whole and not: sentences are short, and each section with figures names its command."""
     whole = tmp_path / "whole.md"
-    whole.write_text(page(made_up(("main", "loads", "others"))))
+    whole.write_text(page(made_up(("main", "loads", "others")), "Something else changed."))
     part = tmp_path / "part.md"
     part.write_text(page(made_up(("main", "loads", "others"), lacking=400)))
     for script in ("scripts/prose.py", "scripts/claims.py --check"):
@@ -144,6 +144,7 @@ def test_the_page_keeps_to_the_style_and_names_its_commands(tmp_path: Path) -> N
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     text = whole.read_text()
+    assert "\n\nSomething else changed.\n\n" in text
     assert "## What is missing" not in text
     assert "## What is missing" in part.read_text()
     assert text.count("| stock: fifo, heartbeat 1 s |") == 3

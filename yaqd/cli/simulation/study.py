@@ -47,6 +47,7 @@ Example:
 @click.option("--from-store", is_flag=True, help="Run nothing; say what the store has, whatever code it is of.")
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the page to this file, and its plots to the folder `images` beside it.")  # fmt: skip
+@click.option("--note", default="", metavar="TEXT", help="A paragraph for the page, of what its reader has to know.")
 @json_option
 def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool, **options: Any) -> None:
     from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, scaled, small
@@ -67,7 +68,7 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
             return
         if not options["from_store"]:
             _run(chosen, seeds, store, options["workers"])
-        _show(chosen, seeds, store, options["page"], options["as_json"], is_quick)
+        _show(chosen, seeds, store, options["page"], options["note"], options["as_json"], is_quick)
     except StoreError as error:
         raise CommandError(str(error)) from None
 
@@ -113,6 +114,7 @@ def _show(
     seeds: Sequence[int],
     store: "StudyStore",
     page: Path | None,
+    note: str,
     as_json: bool,
     is_quick: bool,
 ) -> None:
@@ -122,7 +124,7 @@ def _show(
 
     results = Results(cells, seeds, store)
     if page is not None:
-        _write(page, results)
+        _write(page, results, note)
     if as_json:
         print_json(results_json(results))
     else:
@@ -130,7 +132,7 @@ def _show(
             click.echo(line)
 
 
-def _write(file: Path, results: "Results") -> None:
+def _write(file: Path, results: "Results", note: str) -> None:
     from yaqd.cli.simulation.screen import make_folder, wrote
     from yaqd.sim.experiments.plots import NoPlots
     from yaqd.sim.study.report.page import page
@@ -144,6 +146,6 @@ def _write(file: Path, results: "Results") -> None:
         written = draw_study(results, folder, ("svg",))
     except NoPlots as error:
         raise CommandError(str(error), FAILED) from None
-    file.write_text(page(results))
+    file.write_text(page(results, note))
     for path in (*written, file):
         wrote(path)

@@ -54,12 +54,12 @@ _WORDS: Final = """\
 """
 
 
-def page(results: Results) -> str:
-    """Return the whole page."""
+def page(results: Results, note: str = "") -> str:
+    """Return the whole page. `note`: what its reader has to know beside, a paragraph."""
     parts = (
         _INTRO,
         *_in_short(results),
-        *_what_was_run(results),
+        *_what_was_run(results, note),
         *_main(results),
         *_loads(results),
         *_others(results),
@@ -105,11 +105,13 @@ def _short_words(results: Results, load: float) -> Iterator[str]:
                 yield f"{name.capitalize()}, among what ships: {verdict(found.faster)}, {ratio_text(found.faster)}."
 
 
-def _what_was_run(results: Results) -> Iterator[str]:
+def _what_was_run(results: Results, note: str) -> Iterator[str]:
     yield "## What was run\n"
     yield "```\n" + "\n".join(dict.fromkeys(str(one["command"]) for one in results.store.starts)) + "\n```\n"
     if len(results.store.digests) > 1:
         yield "The results of several versions of the code are put together here.\n"
+    if note:
+        yield note + "\n"
     yield _conditions(results)
     yield _WORDS
 

@@ -54,8 +54,8 @@ def _queues(plt: Any, results: Results) -> Any:
             found = [duel for duel in queue_duels(results, metric) if duel.load == load]
             names = [_switches(short(duel.cell)) for duel in found]
             _marks(axes, [duel.faster for duel in found], at, len(loads), f"load {load:g}")
-        _ratio_axis(axes, names, f"{name}: times as fast with queues")
-    title(panels[0], "Queues at nodes, on against off: they pay on the right of 1, and cost on the left")
+        _ratio_axis(axes, names, f"{name}: times as fast with queues always")
+    title(panels[0], "Queues at each node always, against none: they pay on the right of 1, and cost on the left")
     panels[1].legend(frameon=False, fontsize=8, loc="best")
     _foot(figure, results, "main")
     return figure
