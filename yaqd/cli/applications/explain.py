@@ -108,7 +108,7 @@ def _show(found: dict[str, Any]) -> None:
         click.echo(found["masterSilent"]["why"])
     if not found["queueing"]:
         click.echo("Nothing is sent to wait at nodes: yaq.queue.enabled is false.")
-    elif found["queueingWhy"]:
+    elif found.get("queueingWhy"):
         click.echo(f"Queues at nodes: {found['queueingWhy']}.")
     for ask in found["asks"]:
         click.echo(f"\n{_wanted(ask)}: {ask['why']}")
