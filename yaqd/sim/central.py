@@ -53,6 +53,7 @@ class Central(Model):
         super().__init__(shape, workload, system, seed)
         limits = self.limits()
         self.scheduler: Scheduler | TimedScheduler = Scheduler(scheduler_spec(shape, system), limits)
+        self._timed: TimedScheduler | None = None
         #: the ResourceManager is told how long tasks should run
         self.tells_estimates: Final = system.name == "yaq-c" or system.job_order != "fifo"
         #: nodes with something to report
@@ -87,10 +88,11 @@ class Central(Model):
 
     def time_decisions(self, clock: Callable[[], int]) -> None:
         if isinstance(self.scheduler, Scheduler):
-            self.scheduler = self._passes.scheduler = TimedScheduler(self.scheduler, clock)
+            self._timed = TimedScheduler(self.scheduler, clock)
+            self.scheduler = self._passes.scheduler = self._timed
 
     def decided_ns(self) -> int:
-        return self.scheduler.spent_ns if isinstance(self.scheduler, TimedScheduler) else 0
+        return self._timed.spent_ns if self._timed is not None else 0
 
     # ---- nodes
 
