@@ -29,7 +29,8 @@ def why(queues: Iterable[NodeQueue]) -> str | None:
     found = "no node holds more containers ready than fit"
     if filled:
         found = f"{filled} of {len(tuned)} nodes hold up to {most} container{'s' * (most != 1)} more ready than fit"
-    return f"{found}: a slot is refilled within {gap_s:.3g} s, and tasks run {mean_s:.3g} s"
+    run = "run" if any(tuner.has_seen_tasks for _, tuner in tuned) else "are taken to run"
+    return f"{found}: a slot is refilled within {gap_s:.3g} s, and tasks {run} {mean_s:.3g} s"
 
 
 class ChosenBounds:

@@ -72,6 +72,11 @@ class BoundTuner:
         return self._tasks.mean
 
     @property
+    def has_seen_tasks(self) -> bool:
+        """Is that what was observed, and no guess?"""
+        return self._tasks.count > 0
+
+    @property
     def gap_s(self) -> float:
         """Time from a task's end until the next one could start that did not wait at the node, at most: tau_eff, s."""
         return self._tells.mean + self._polls.mean / 2.0
