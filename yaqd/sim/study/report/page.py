@@ -265,7 +265,7 @@ def _others(results: Results) -> Iterator[str]:
 def _other_words(results: Results) -> Iterator[str]:
     duels = list(queue_duels_elsewhere(results, "median"))
     for said in ("queues pay here", "queues cost here"):
-        levels = [" ".join(found.cell.factors[0]) for found in duels if verdict(found.faster) == said]
+        levels = ["`{} {}`".format(*found.cell.factors[0]) for found in duels if verdict(found.faster) == said]
         if levels:
             yield f"In the median, {said}: {'; '.join(dict.fromkeys(levels))}."
 
