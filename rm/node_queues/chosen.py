@@ -6,10 +6,10 @@ Where `yaq.queue.bound` is unset each node's bound finds itself (`yaqd.policies.
 import logging
 from collections.abc import Callable, Iterable
 from math import inf
-from statistics import median
 from typing import Final
 
 from rm.scheduler.facts import NodeQueue
+from rm.scheduler.why.refill import how_soon
 
 log = logging.getLogger(__name__)
 
@@ -22,15 +22,12 @@ def why(queues: Iterable[NodeQueue]) -> str | None:
     tuned = [(queue.bound, queue.tuner) for queue in queues if queue.tuner is not None]
     if not tuned:
         return None
-    gap_s = median(tuner.gap_s for _, tuner in tuned)
-    mean_s = median(tuner.mean_s for _, tuner in tuned)
     filled = sum(1 for bound, _ in tuned if bound)
     most = max(bound for bound, _ in tuned)
     found = "no node holds more containers ready than fit"
     if filled:
         found = f"{filled} of {len(tuned)} nodes hold up to {most} container{'s' * (most != 1)} more ready than fit"
-    run = "run" if any(tuner.has_seen_tasks for _, tuner in tuned) else "are taken to run"
-    return f"{found}: a slot is refilled within {gap_s:.3g} s, and tasks {run} {mean_s:.3g} s"
+    return f"{found}: {how_soon([tuner for _, tuner in tuned])}"
 
 
 class ChosenBounds:

@@ -208,6 +208,7 @@ class Scheduler:
         validate(self.view)
         self.opportunistic.validate()
         self.node_queues.validate()
+        self._assigner.validate()
 
     # ---- applications and attempts
 

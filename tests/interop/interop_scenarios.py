@@ -113,8 +113,8 @@ def asks_of_one_priority_come_by_their_ids(both: Both) -> Told:
     return [one.request_id for _ in range(3) for one in both.beat(ONE)]
 
 
-def a_node_is_reserved_at_once_for_who_comes_first(both: Both) -> Told:
-    """Smaller asks of others wait as well, until the large one has its container."""
+def _reserved(both: Both) -> Told:
+    """A node is reserved for a large ask of the second application, behind one that wants that node alone."""
     both.node(ONE, 4096, 8)
     both.node(FAR, 10240, 8)
     both.app("app1", "root.b.one")
@@ -123,6 +123,12 @@ def a_node_is_reserved_at_once_for_who_comes_first(both: Both) -> Told:
     both.app("app2", "root.a", "bob")
     both.ask("app2", Row(1, memory_mb=3072))
     found += _beats(both, ONE, 1)
+    return found
+
+
+def a_node_is_reserved_at_once_for_who_comes_first(both: Both) -> Told:
+    """Smaller asks of others wait as well, until the large one has its container."""
+    found = _reserved(both)
     both.app("app3", "root.c", "carol")
     both.ask("app3", Row(1))
     found += _beats(both, ONE, 2)
@@ -131,28 +137,14 @@ def a_node_is_reserved_at_once_for_who_comes_first(both: Both) -> Told:
 
 
 def a_reservation_ends_with_its_ask(both: Both) -> Told:
-    both.node(ONE, 4096, 8)
-    both.node(FAR, 10240, 8)
-    both.app("app1", "root.b.one")
-    both.ask("app1", Row(3, ONE), Row(3, "/rack1", relax=False), Row(3, relax=False))
-    found = _beats(both, ONE, 1)
-    both.app("app2", "root.a", "bob")
-    both.ask("app2", Row(1, memory_mb=3072))
-    found += _beats(both, ONE, 1)
+    found = _reserved(both)
     both.ask("app2", Row(0, memory_mb=3072))
     both.ask("app1", Row(1, priority=3))
     return found + _beats(both, ONE, 3)
 
 
 def a_reservation_ends_where_room_was_found_elsewhere(both: Both) -> Told:
-    both.node(ONE, 4096, 8)
-    both.node(FAR, 10240, 8)
-    both.app("app1", "root.b.one")
-    both.ask("app1", Row(3, ONE), Row(3, "/rack1", relax=False), Row(3, relax=False))
-    found = _beats(both, ONE, 1)
-    both.app("app2", "root.a", "bob")
-    both.ask("app2", Row(1, memory_mb=3072))
-    found += _beats(both, ONE, 1)
+    found = _reserved(both)
     return found + _beats(both, FAR, 2) + _beats(both, ONE, 2)
 
 

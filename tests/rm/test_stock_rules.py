@@ -220,7 +220,5 @@ def test_random_lives_keep_the_books(seed: int) -> None:
         elif move == "leave":
             w.tell(NodeLeft(nodes[-1]))
             nodes[-1] = w.join("n9", SLOT * 4)
-        reserved = w.scheduler._assigner.rules.reservations  # type: ignore[attr-defined]
-        for node_id, one in reserved.at.items():
-            assert w.scheduler.view.nodes.get(node_id) is one.node and one.attempt.app.attempt is one.attempt
+        w.scheduler.validate()
     assert events > 20

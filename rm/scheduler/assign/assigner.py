@@ -180,6 +180,9 @@ class Assigner:
         """Give up what is held for an attempt that has ended."""
         yield from self.settle(attempt, now)
 
+    def validate(self) -> None:
+        """Assert every invariant of what is kept beside the view."""
+
     def left(self, node: NodeView) -> Iterator[Outcome]:
         """Give up what the node is held for, which is there no more."""
         if node.hold is not None:

@@ -137,3 +137,10 @@ class StockAssigner(Assigner):
         one = self.rules.reservations.at.get(node.id)
         if one is not None:
             yield self._unreserve(one, "the node left")
+
+    def validate(self) -> None:
+        reservations = self.rules.reservations
+        assert reservations.attempts.keys() == reservations.at.keys()
+        for node_id, one in reservations.at.items():
+            assert self._view.nodes.get(node_id) is one.node, node_id
+            assert one.attempt.app.attempt is one.attempt, one.attempt.id

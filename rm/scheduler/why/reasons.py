@@ -5,7 +5,6 @@ from bisect import bisect_left
 from collections import Counter
 from functools import cached_property
 from itertools import islice
-from statistics import median
 from typing import Final
 
 from rm.scheduler.node_queues.refusals import NoRoom, NoWait
@@ -18,6 +17,7 @@ from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import HoldKind, NodeQueue, NodeView
 from rm.scheduler.view.records import AttemptView, OrderKey, QueueView
 from rm.scheduler.why.masters import MASTERS_LIMIT_KEY, NO_NODES, why_not_let_start
+from rm.scheduler.why.refill import how_soon
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 from yaqd.policies.asks.table import Ask
@@ -351,11 +351,7 @@ def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView)
     closed = sum(1 for queue in heard if not queue.bound)
     said: list[str] = []
     if soon:
-        gap_s, mean_s = median(tuner.gap_s for tuner in soon), median(tuner.mean_s for tuner in soon)
-        said = [
-            f"at {len(soon)} of {len(heard)} nodes nothing waits, as a slot is refilled within {gap_s:.3g} s there and "
-            f"tasks run {mean_s:.3g} s"
-        ]
+        said = [f"at {len(soon)} of {len(heard)} nodes nothing waits, as there {how_soon(soon)}"]
     if len(soon) < len(heard):
         full, closed = why[NoRoom.FULL] - len(soon), closed - len(soon)
         said.append(f"{full} of {len(heard)} queues at nodes are as long as their bounds{_of_which(closed)}")
