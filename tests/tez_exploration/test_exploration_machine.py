@@ -356,11 +356,13 @@ def test_a_stop_ends_what_can_keep_no_checkpoint() -> None:
     assert world.end is not None and not world.processes
 
 
-def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times() -> None:
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times(is_late: bool) -> None:
     for most in (0, 1, 9):
         world = World.of("asha-promote", trials=9, epochs=20, losses_max=most, hopeless=99)
         world.do(ev.SlotCame("0.0", "h"))
-        world.follow = _failing(world)  # type: ignore[method-assign, assignment]
+        world.do(ev.SlotCame("0.1", "h"))
+        world.follow = _failing(world, is_late=is_late)  # type: ignore[method-assign, assignment]
         world.run()
         runs = world.machine.runs.values()
         assert len(world.lines) == sum(run.losses for run in runs) and max(run.losses for run in runs) <= most
@@ -368,13 +370,18 @@ def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times() -> None:
         assert any(run.error == "no such file" for run in runs) == (most < 9)
 
 
-def _failing(world: World) -> Callable[[Process, ev.Answer], None]:
+def _failing(world: World, *, is_late: bool) -> Callable[[Process, ev.Answer], None]:
+    """Let checkpoints fail; late: once something else was heard, and the trial may have been chosen again."""
     follow = world.follow
+    waiting: list[ev.TrialOver] = []
 
     def followed(process: Process, answer: ev.Answer) -> None:
+        world.events += waiting
+        waiting.clear()
         if answer.order is ev.Order.SUSPEND:
             world.processes.pop((process.number, process.lap))
-            world.events.append(ev.TrialOver(process.number, process.lap, "no such file"))
+            over = ev.TrialOver(process.number, process.lap, "no such file")
+            (waiting if is_late and world.processes else world.events).append(over)
         else:
             follow(process, answer)
 

@@ -277,22 +277,21 @@ class ExplorationMachine:
         if run is None or run.lap != event.lap or run.phase is TrialPhase.NONE:
             return
         was_running = self._has_news = run.phase is TrialPhase.RUNNING
+        makes_room = run.makes_room(self.trials.states[run.number])
         went_on = bool(was_running and run.image_mb and event.error)  # from an image that may be to blame
         if went_on:
             self.placing.image_failed(run, event.error)
         self.placing.left(run)
         self._touch(run)
         if was_running and self._runs(run) and not self.ending:
-            if went_on:
-                self.interrupted.append(run)
-            elif not event.is_killed:
+            if not went_on and not event.is_killed:
                 self._ended_by_itself(run, event.error)
-            elif self._goes_on(run, event.error):
+            elif went_on or self._goes_on(run, event.error):
                 self.interrupted.append(run)
-        elif event.error and not event.is_killed and self.trials.states[run.number] == TrialState.PARKED:
-            # a program whose checkpoint fails goes on from an earlier one
+            return
+        if event.error and not event.is_killed and makes_room:  # it goes on from an earlier checkpoint
             self._goes_on(run, event.error, "failed as it was suspended")
-        elif self._runs(run) and not self.ending and not self.placing.follows(run):
+        if self._runs(run) and not self.ending and not self.placing.follows(run):
             self._has_news = True
             self.interrupted.append(run)
 

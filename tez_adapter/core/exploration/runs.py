@@ -6,7 +6,7 @@ from enum import StrEnum
 from math import inf, isnan, nan
 
 from tez_adapter.core.exploration.events import Answer, Params
-from yaqd.policies.explore.facts import Verdict
+from yaqd.policies.explore.facts import TrialState, Verdict
 
 #: before the first report
 NO_ITERATION = -(1 << 63)
@@ -88,6 +88,10 @@ class Run:
         self.shown.append(value)
         if not held:
             self.broken.append(len(self.shown))
+
+    def makes_room(self, state: int) -> bool:
+        """Return whether a trial in that state was told to make room; it may have been chosen again since."""
+        return state == TrialState.PARKED or (state == TrialState.RUNNING and self.phase is TrialPhase.LEAVING)
 
     def freed(self) -> None:
         """Note that it has no process."""

@@ -27,7 +27,6 @@ from tez_adapter.exploration.view import ExplorationView
 from tez_adapter.jobspec import Exploration
 from yaqd.ml.channel import back_text
 from yaqd.ml.reporting import usable_cores
-from yaqd.policies.explore.facts import TrialState
 
 _HERE: Final = "here"
 #: the machine hears of the time so often, s
@@ -138,8 +137,8 @@ class LocalExploration:
             self._end(process)
             failure = str(message["failure"])
             # one that failed as it was suspended may go on: the machine says so
-            is_suspended = self._machine.trials.states[process.number] == TrialState.PARKED
-            if failure and not is_suspended:
+            state = self._machine.trials.states[process.number]
+            if failure and not self._machine.run(process.number).makes_room(state):
                 self._say(f"trial {process.number} failed: {failure}")
             self._do(ev.TrialOver(process.number, process.lap, failure))
 
