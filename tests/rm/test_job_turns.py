@@ -183,6 +183,16 @@ def test_who_asked_first_is_passed_by_nobody() -> None:
     assert set(c.turns(90)) == {1}
 
 
+def test_time_in_which_nobody_waited_starves_nobody() -> None:
+    c = Cluster("lrtf", slots=3)
+    small, large = c.app(), c.app()
+    c.now += 3600.0
+    c.ask(large, 20)
+    c.now += 1.0
+    c.ask(small, 10)
+    assert c.turns(10) == [1] * 10
+
+
 def test_other_limits_hold_for_those_that_wait_already() -> None:
     c = Cluster("lrtf", slots=4)
     small, large = c.app(), c.app()

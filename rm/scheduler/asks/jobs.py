@@ -44,6 +44,7 @@ class Job:
 
     __slots__ = (
         "asked_at",
+        "counted_at",
         "done_work",
         "elsewhere",
         "estimates",
@@ -79,8 +80,9 @@ class Job:
         self.is_starved = False
         #: when it began to want what it wants, or wanted last, scheduler's seconds
         self.asked_at = 0.0
-        #: how long it has wanted something, s
+        #: how long it has wanted something until `counted_at`, s
         self.waited_s = 0.0
+        self.counted_at = 0.0
         #: containers that nodes gave back before they started, which it has not asked for again: that is no new wait
         self.given_back = 0
         #: the part of `waited_s` in which jobs that asked after it ran instead, s

@@ -30,7 +30,7 @@ class Starving:
         elif job.since is not None:
             job.given_back = 0
         else:
-            job.since = now
+            job.since = job.counted_at = now
             if not job.given_back:
                 job.asked_at, job.waited_s, job.passed_s, job.is_starved = now, 0.0, 0.0, False
             job.given_back = max(0, job.given_back - attempt.asks.pending)
@@ -45,16 +45,15 @@ class Starving:
 
     def find(self, now: float) -> None:
         """Put those that have become starved where they belong, and those that are no longer."""
-        passed_s = now - self._looked_at
-        if 0.0 <= passed_s < _LOOK_S or not self._jobs.are_counted:
+        if 0.0 <= now - self._looked_at < _LOOK_S or not self._jobs.are_counted:
             return
         self._looked_at = now
         for leaf in self._view.queues.values():
             if leaf.waiting and leaf.is_leaf and leaf.spec.orders_jobs:
-                self._look(leaf, max(0.0, passed_s))
+                self._look(leaf, now)
 
-    def _look(self, leaf: QueueView, passed_s: float) -> None:
-        """Count so many seconds for all who wait, from who asked last to who asked first."""
+    def _look(self, leaf: QueueView, now: float) -> None:
+        """Count the time since the last look, or since it asked, for all who wait: from who asked last to the first."""
         jobs, masters = self._jobs, leaf.masters_used
         mb, cores = leaf.used_mb - masters.memory_mb, leaf.used_cores - masters.vcores
         later_mb = later_cores = 0
@@ -62,8 +61,9 @@ class Starving:
         for app, job, attempt in sorted(known, key=lambda one: (one[0].priority, -one[1].asked_at, -one[0].sequence)):
             if attempt.asks.pending:
                 part = max(later_mb / mb if mb > 0 else 0.0, later_cores / cores if cores > 0 else 0.0)
-                job.waited_s += passed_s
-                job.passed_s += passed_s * min(1.0, part)
+                more_s, job.counted_at = max(0.0, now - job.counted_at), now
+                job.waited_s += more_s
+                job.passed_s += more_s * min(1.0, part)
                 limit_s = self.spec.limit(job.waited_s, job.passed_s, jobs.facts(app).remaining_work)
                 self._decide(job, attempt, job.passed_s > limit_s)
             held_mb, held_cores = _runs(attempt)
