@@ -67,6 +67,7 @@ class QueueSettings:
             JobStarvation(
                 conf.get_duration_ms("yaq.rm.scheduler.job-starve-ms", minimum=0) / 1000,
                 conf.get_float("yaq.rm.scheduler.job-starve-ratio", minimum=0.0),
+                conf.get_duration_ms("yaq.clotho.starve", minimum=0) / 1000,
             ),
             conf.get_bool("yaq.rm.scheduler.at-asks"),
             _rules(conf),

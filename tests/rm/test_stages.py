@@ -1,9 +1,11 @@
 """Leaf queues that decide stage by stage who gets what comes free."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.scheduler import recording
+from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
     ApplicationMoved,
@@ -105,6 +107,36 @@ def test_a_queue_decides_at_most_every_interval_and_keeps_its_room_meanwhile() -
     cluster.now = due_at
     cluster.tell(StagesDue())
     assert len(cluster.of(second)) == 1
+
+
+@pytest.mark.parametrize(("starve_s", "passes_all"), [(600.0, True), (16.0, False)])
+def test_the_guard_of_such_queues_leaves_policies_room(starve_s: float, passes_all: bool) -> None:
+    cluster = Cluster("shortest", slots=2, job_starvation=JobStarvation(1.0, stages_starve_s=starve_s))
+    first = cluster.job(2, 500.0)
+    long, short = cluster.job(90, 100.0), cluster.job(40, 1.0)
+    for _ in range(2):
+        cluster.end_one(first)
+    cluster.given.clear()
+    for ended in range(30):  # the long job asked first, and is passed
+        cluster.now += 1.0
+        cluster.told(short, StageLeft(MAP, 40 - ended, task_s=1.0, running=len(cluster.of(short))))
+        if cluster.of(short):
+            cluster.end_one(short)
+    assert (long not in {attempt for attempt, _ in cluster.given}) is passes_all
+
+
+def test_an_ask_that_needs_more_than_ends_at_a_time_has_a_node_reserved() -> None:
+    cluster = Cluster("shortest", slots=4)
+    small = cluster.job(60, 1.0)
+    large = cluster.begin("jobs")
+    cluster.asks(large, row(count=1, priority=MAP, size=SLOT * 4))
+    for ended in range(40):
+        cluster.now += 1.0
+        cluster.told(small, StageLeft(MAP, 60 - ended, task_s=1.0, running=len(cluster.of(small))))
+        cluster.beats(NODE)
+        if cluster.of(small):
+            cluster.end_one(small)
+    assert len(cluster.of(large)) == 1
 
 
 def test_two_queues_get_what_they_are_guaranteed() -> None:

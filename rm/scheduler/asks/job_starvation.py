@@ -19,18 +19,16 @@ class JobStarvation:
     starve_s: float = 60.0
     #: ST_r: times the work that is left, where that is known
     starve_ratio: float = 10.0
+    #: ST of queues that decide by stages, s: their policies let a job wait for what all of them gain
+    stages_starve_s: float = 600.0
 
-    @property
-    def is_guarding(self) -> bool:
-        """Is anybody ever starved?"""
-        return math.isfinite(self.starve_s) or math.isfinite(self.starve_ratio)
-
-    def limit(self, waited_s: float, passed_s: float, work_s: float | None) -> float:
+    def limit(self, waited_s: float, passed_s: float, work_s: float | None, *, by_stages: bool = False) -> float:
         """Return for how long others may have passed a job by now, s.
 
         `waited_s`: how long it has waited so far. `passed_s`: for how long of that others passed it. `work_s`: the work
-        that is left, s, None where nobody knows.
+        that is left, s, None where nobody knows. `by_stages`: its queue decides by stages.
         """
         ratio = self.starve_ratio * work_s if work_s is not None else math.inf
-        threshold_s = min(self.starve_s, ratio) if ratio > 0 else self.starve_s
+        starve_s = self.stages_starve_s if by_stages else self.starve_s
+        threshold_s = min(starve_s, ratio) if ratio > 0 else starve_s
         return _HERE * threshold_s + _SLACK * (waited_s - passed_s)

@@ -64,7 +64,8 @@ class Starving:
                 more_s, job.counted_at = max(0.0, now - job.counted_at), now
                 job.waited_s += more_s
                 job.passed_s += more_s * min(1.0, part)
-                limit_s = self.spec.limit(job.waited_s, job.passed_s, jobs.facts(app).remaining_work)
+                work_s, by_stages = jobs.facts(app).remaining_work, leaf.spec.orders_stages
+                limit_s = self.spec.limit(job.waited_s, job.passed_s, work_s, by_stages=by_stages)
                 self._decide(job, attempt, job.passed_s > limit_s)
             held_mb, held_cores = _runs(attempt)
             later_mb += held_mb

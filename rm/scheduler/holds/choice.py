@@ -152,12 +152,20 @@ class _Reserving:
         waited_s = now - ask.waiting_since
         if attempt.reserved_at is not None or waited_s < choice.reserve_after_s:
             return False
+        if attempt.app.leaf.spec.orders_stages and not may_leave_too_little(view, self._node, ask):
+            return False  # it would be served out of the turn that its queue decides on
         queues = view.node_queues
         if self._node.queue.is_filled and waited_s < _PATIENCE * choice.reserve_after_s:
             has_queue = queues.soonest.has_queue(ask.capability, view.calculator.fits, now)
             if has_queue and queues.may_wait(attempt, ask):
                 return False  # it waits at nodes instead
         return view.has_room(attempt.app.leaf, ask.capability)
+
+
+def may_leave_too_little(view: ClusterView, node: NodeView, ask: Ask) -> bool:
+    """Tell whether something that ends on the node, masters apart, may leave too little room for the ask."""
+    held, fits = view.containers, view.calculator.fits
+    return any(not fits(ask.capability, size) and not held[one].is_master for one, size in node.containers.items())
 
 
 def has_room_before_queue(view: ClusterView, ask: Ask, node: NodeView) -> bool:
