@@ -14,9 +14,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from .report import make_row
 from .stock.artifacts import HadoopJars
 from .stock.conf import capacity_site, write_conf
 from .stock.daemons import StockYarn
-from .stock.processes import free_ports
+from .stock.processes import accepts, free_ports
 
 HEARTBEATS = "heartbeats"
 ALLOCATIONS = "allocations"
@@ -46,6 +47,8 @@ _WARM_S = 2.0
 _WARM_STALLED_RUNS = 3
 _WARM_RUNS_MAX = 20
 _IN_FLIGHT = 256
+#: a stock ResourceManager answers over HTTP before it listens for nodes
+_LISTENS_S = 60.0
 #: containers that each master has asked for and not got, at any time
 _WANT = 100
 _MASTER_INTERVAL_S = 0.05
@@ -77,28 +80,34 @@ def pinned(core: int) -> Iterator[None]:
 
 
 @contextmanager
-def stock_manager(jars: HadoopJars, folder: Path, core: int) -> Iterator[Manager]:
-    """A stock ResourceManager without nodes, on one core."""
-    yarn = StockYarn(jars, folder, nodes=0, history=False, jvm=_STOCK_JVM, site=_STOCK_SITE)
+def stock_manager(
+    jars: HadoopJars, folder: Path, core: int, site: Mapping[str, object] = {}, scheduler: Mapping[str, object] = {}
+) -> Iterator[Manager]:
+    """A stock ResourceManager without nodes, on one core; `site` and `scheduler` are set over what is usual here."""
+    yarn = StockYarn(
+        jars, folder, nodes=0, history=False, jvm=_STOCK_JVM, site={**_STOCK_SITE, **site}, queues=scheduler
+    )
     try:
         with pinned(core):
             yarn.start()
-        pid = yarn.daemons["resourcemanager"].pid
-        yield Manager(pid, yarn.rm_address, yarn.scheduler_address, yarn.tracker_address)
+        daemon = yarn.daemons["resourcemanager"]
+        for address in (yarn.rm_address, yarn.scheduler_address, yarn.tracker_address):
+            daemon.await_ready(partial(accepts, *address), _LISTENS_S)
+        yield Manager(daemon.pid, yarn.rm_address, yarn.scheduler_address, yarn.tracker_address)
     finally:
         yarn.stop()
 
 
 @contextmanager
-def our_manager(folder: Path, core: int) -> Iterator[Manager]:
-    """Our ResourceManager without nodes, on one core."""
+def our_manager(folder: Path, core: int, site: Mapping[str, object] = {}) -> Iterator[Manager]:
+    """Our ResourceManager without nodes, on one core; `site` is set over what is usual here."""
     ports = free_ports(5)
     names = ("", ".scheduler", ".resource-tracker", ".admin", ".webapp")
     yarn: dict[str, object] = {
         f"yarn.resourcemanager{name}.address": f"127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)
     }
     yarn |= {"yarn.resourcemanager.hostname": "127.0.0.1", "yarn.scheduler.minimum-allocation-mb": 128}
-    yarn["yaq.rm.state-store.path"] = folder / "state.db"
+    yarn |= {"yaq.rm.state-store.path": folder / "state.db", **site}
     core_site = {"fs.defaultFS": "file:///", "hadoop.tmp.dir": folder / "tmp"}
     conf = write_conf(folder / "conf", {"core": core_site, "yarn": yarn, "capacity": capacity_site()})
     with pinned(core), (folder / "rm.log").open("wb") as log:

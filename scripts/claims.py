@@ -46,12 +46,14 @@ _SCALED: Mapping[str, str] = {
     # A window shorter than some heartbeats says nothing.
     "python -m benchmarks.yaq_live": "--runs 1 --scale 0.3",
     "python -m benchmarks.launch": "--runs 3",
+    "python -m benchmarks.rm_bound": "--runs 1 --scale 0.3",
     "python -m benchmarks": "--runs 1 --scale 0.05",
     "yaq sim run hyperdrive": "--quick",
     # Smaller clusters would say something else.
     "yaq sim run": "--seeds 1",
     "yaq sim compare": "--seeds 1",
     "yaq sim study": "--quick",
+    "yaq sim line": "--quick",
     "yaq sim shuffle": "--shapes 20",
     "yaq clotho eval": "--seeds 2",
 }

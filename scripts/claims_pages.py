@@ -30,8 +30,8 @@ _FIGURES = tuple(
 )
 _IN_CODE = tuple(map(re.compile, _RATIOS))
 _COMMAND = re.compile(
-    r"(?:\w+=\S+ )*(?P<words>python -m benchmarks\.\w|python -m pytest tests/|yaq sim (?:run|compare|shuffle|study) |"
-    r"yaq clotho eval|scripts/\w+\.sh)"
+    r"(?:\w+=\S+ )*(?P<words>python -m benchmarks\.\w|python -m pytest tests/|"
+    r"yaq sim (?:run|compare|shuffle|study|line) |yaq clotho eval|scripts/\w+\.sh)"
 )
 _RUNS_NOTHING = frozenset({"--help", "--list", "--from-store"})
 #: of a command that is a pattern, as `yaq sim run NAME`

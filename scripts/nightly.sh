@@ -29,7 +29,7 @@ part differential scripts/differential.sh --seed "$seed" --cases 400
 part differential-stock-daemons scripts/differential.sh --stock-daemons --seed "$seed" --cases 20
 part faults scripts/faults.sh --seed "$seed" --kills 100
 part hostile "$venv/bin/python" tests/hostile --frames 1000000 --seed "$seed"
-for name in launch mapreduce interop scheduler rm_load; do
+for name in launch mapreduce interop scheduler rm_load rm_bound; do
   part "bench-$name" "$venv/bin/python" -m "benchmarks.$name" --runs 1 --scale 0.1
 done
 part claims scripts/claims.sh

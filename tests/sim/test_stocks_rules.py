@@ -12,7 +12,8 @@ from tests.sim.sim_jobs import mixed, same, stage
 from yaqd.cli.exits import CommandError
 from yaqd.cli.simulation.systems import parse_system
 from yaqd.config import Configuration
-from yaqd.sim.central import Central, scheduler_spec
+from yaqd.sim.central import Central
+from yaqd.sim.scheduling.spec import scheduler_spec
 from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, Workload
 

@@ -34,9 +34,9 @@ from rm.scheduler.view.calculators import AllocationBounds
 from rm.scheduler.view.node import NodeQueue
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.policies.queueing.place_scores import Affinity
-from yaqd.sim.central import scheduler_spec
 from yaqd.sim.jobs import JobRun
 from yaqd.sim.nodes import SimNode
+from yaqd.sim.scheduling.spec import scheduler_spec
 from yaqd.sim.shape import ClusterShape, System
 
 

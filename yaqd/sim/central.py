@@ -29,20 +29,20 @@ from rm.scheduler.events import (
 from rm.scheduler.limits import Rules, SchedulerLimits
 from rm.scheduler.node_queues.spec import silent_after
 from rm.scheduler.opportunistic.placing import OpportunisticLimits
-from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.model import ANY_HOST, Resource
+from yaqd.model import Resource
 from yaqd.policies.asks.rows import AskRow
-from yaqd.sim.jobs import ContainerRun, Group, JobRun
+from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.scheduling.passes import Passes
+from yaqd.sim.scheduling.service import BusyManager
+from yaqd.sim.scheduling.spec import scheduler_spec
 from yaqd.sim.scheduling.timing import TimedScheduler
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
-_DOMINANT: Final = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 #: containers that may wait at a node without their being meant to
 _LINE_MAX: Final = 1_000_000
 
@@ -69,6 +69,7 @@ class Central(Model):
         self._look_at = self._look_every_s if system.preempt else math.inf
         ids = [node.id for node in self.nodes]
         self._passes: Final = Passes(system.async_s, self.engine, self.scheduler, ids, self.random("passes"), self.take)
+        self._busy: Final = BusyManager(shape, self.engine, self, self.random("beats"))
         for node in self.nodes:
             self._join(node, 0.0)
 
@@ -91,6 +92,9 @@ class Central(Model):
             self._timed = TimedScheduler(self.scheduler, clock)
             self.scheduler = self._passes.scheduler = self._timed
 
+    def counted(self) -> None:
+        self._busy.count(self.recorder)
+
     def decided_ns(self) -> int:
         return self._timed.spent_ns if self._timed is not None else 0
 
@@ -104,6 +108,8 @@ class Central(Model):
         self.take(self.scheduler.handle(joined, now), now)
         self._passes.stir(now)
         self.changed(node)
+        if self._busy.is_on:
+            self._busy.joined(node, now)
 
     def changed(self, node: SimNode) -> None:
         """Note that the node's next heartbeat has something to say."""
@@ -112,6 +118,8 @@ class Central(Model):
             self._unreported += 1
 
     def beats_matter(self) -> bool:
+        if self._busy.is_on:
+            return False  # each node beats in its own time there
         return self._unreported > 0 or (self.scheduler.has_waiting and not self._passes.is_on)
 
     def beat(self, now: float, node: SimNode) -> None:
@@ -119,15 +127,37 @@ class Central(Model):
             self._take_back(now)
         if not node.is_up:
             return
+        if self._busy.is_on:
+            self._busy.sends(node, now)
+            return
         if node.changed:
             node.changed = False
             self._unreported -= 1
             self.report_queue(node, now)
             if node.ended:
                 self._report_ended(node, now)
-            taken, node.taken = node.taken, []
-            for run in taken:
-                self.end_taken(run, now)
+            self.answered(node, now)
+        self._decide(node, now)
+
+    def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
+        """Return what a heartbeat that is sent now says of the node's queue; None: nobody goes by it."""
+        return None
+
+    def served(self, node: SimNode, said: NodeQueueReported | None, ended: Iterable[ContainerRun], now: float) -> None:
+        """Take in a heartbeat that has waited for its turn."""
+        if said is not None:
+            self.scheduler.handle(said, now)
+        for run in ended:
+            self.report_end(run, node, now)
+        self._decide(node, now)
+
+    def answered(self, node: SimNode, now: float) -> None:
+        """Have the node carry out what its heartbeat's answer says."""
+        taken, node.taken = node.taken, []
+        for run in taken:
+            self.end_taken(run, now)
+
+    def _decide(self, node: SimNode, now: float) -> None:
         if self._passes.is_on:
             self._passes.stir(now)
         elif self.scheduler.has_waiting:
@@ -187,6 +217,11 @@ class Central(Model):
             self._tell_lost(run, now)
 
     # ---- what the model tells
+
+    def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
+        super().arrive(run, node, now)
+        if self._busy.is_on and self.system.out_of_turn:
+            self.beat_at_once(node, now)  # that it came is news too; where a heartbeat takes no time nobody minds
 
     def _tell_estimates(self, job: JobRun, now: float) -> None:
         for group in job.groups.values():
@@ -275,9 +310,10 @@ class Central(Model):
         if period > 0.0:
             when = job.started + math.ceil((when - job.started) / period) * period
         job.poll_due = when
-        self.engine.at(when, self._poll, job)
+        self.engine.at(when, self._busy.calls if self._busy.is_on else self.polled, job)
 
-    def _poll(self, now: float, job: JobRun) -> None:
+    def polled(self, now: float, job: JobRun) -> None:
+        """Take in a manager's call and answer it."""
         job.poll_due = -1.0
         if job.is_over:
             return
@@ -292,7 +328,7 @@ class Central(Model):
 
     def _must_poll_again(self, job: JobRun) -> bool:
         """Something is to be said at the next poll, or is only given at one."""
-        if any(group.is_changed for group in job.groups.values()):
+        if self._busy.is_on or any(group.is_changed for group in job.groups.values()):
             return True
         return self.is_opportunistic and self.scheduler.facts.waits_for_node(job.attempt_id)
 
@@ -302,25 +338,10 @@ class Central(Model):
             if group.is_changed:
                 group.is_changed = False
                 given = sum((a.priority, a.allocation_request_id) == group.key for a in job.inbox)
-                rows += self._rows(group, given)
+                rows += group.rows(given, self._rack)
         if rows or (self.is_opportunistic and self.scheduler.facts.waits_for_node(job.attempt_id)):
             self.take(self.scheduler.handle(Asked(job.attempt_id, tuple(rows)), now), now)
             self._passes.stir(now)
-
-    def _rows(self, group: Group, given: int) -> list[AskRow]:
-        """What is wanted in all, `given` of it being on the way."""
-        priority, request = group.key
-        wanted = {ANY_HOST: max(0, len(group.waiting) - given)}
-        if group.by_host or group.named:
-            for task in group.waiting:
-                hosts = group.stage.spec.tasks[task].hosts
-                for name in (*hosts, *sorted({self._rack(host) for host in hosts})):
-                    wanted[name] = wanted.get(name, 0) + 1
-            for name in group.named - wanted.keys():
-                wanted[name] = 0
-            group.named = {name for name, count in wanted.items() if count}
-        kind = group.execution_type
-        return [AskRow(priority, request, n, group.resource, count, True, kind) for n, count in sorted(wanted.items())]
 
     def _rack(self, host: str) -> str:
         node = self._by_host.get(host)
@@ -330,6 +351,7 @@ class Central(Model):
         """Take the scheduler's decisions. What is given waits for its manager's poll."""
         for decision in decisions:
             if type(decision) is Allocate:
+                self._busy.gave(now)
                 job = self.jobs[decision.container_id.attempt_id.application_id.id - 1]
                 job.inbox.append(decision)
                 if job.poll_due < 0.0:
@@ -366,20 +388,3 @@ class Central(Model):
             else:
                 self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
                 self._tell_lost(run, now)
-
-
-def scheduler_spec(shape: ClusterShape, system: System) -> SchedulerSpec:
-    """Return the queues as capacity-scheduler.xml would have them."""
-    lines = {
-        "resource-calculator": _DOMINANT,
-        "root.queues": ",".join(name for name, _ in shape.queues),
-        "maximum-applications": "1000000",
-    }
-    for name, percent in shape.queues:
-        path = f"root.{name}"
-        lines[f"{path}.capacity"] = str(percent)
-        lines[f"{path}.user-limit-factor"] = "-1"
-        lines[f"{path}.ordering-policy"] = system.job_order
-    lines["per-node-heartbeat.maximum-offswitch-assignments"] = str(system.off_switch_max)
-    lines.update(shape.scheduler)
-    return parse_capacity_scheduler({PREFIX + name: text for name, text in lines.items()})

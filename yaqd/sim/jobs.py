@@ -5,11 +5,13 @@ container. Tasks go back when their container is lost. Who places the containers
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from math import inf
 from typing import Final
 
 from rm.scheduler.decisions import Allocate
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, Resource
+from yaqd.policies.asks.rows import AskRow
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.workload import SimJob, SimStage
@@ -106,6 +108,21 @@ class Group:
         # the rows of the hosts that it preferred are lower too
         self.is_changed = self.is_changed or (host != ANY_HOST and bool(self.by_host))
         return task
+
+    def rows(self, given: int, rack_of: Callable[[str], str]) -> list[AskRow]:
+        """Return what is wanted in all, `given` of it being on the way."""
+        priority, request = self.key
+        wanted = {ANY_HOST: max(0, len(self.waiting) - given)}
+        if self.by_host or self.named:
+            for task in self.waiting:
+                hosts = self.stage.spec.tasks[task].hosts
+                for name in (*hosts, *sorted({rack_of(host) for host in hosts})):
+                    wanted[name] = wanted.get(name, 0) + 1
+            for name in self.named - wanted.keys():
+                wanted[name] = 0
+            self.named = {name for name, count in wanted.items() if count}
+        kind = self.execution_type
+        return [AskRow(priority, request, n, self.resource, count, True, kind) for n, count in sorted(wanted.items())]
 
 
 class StageRun:

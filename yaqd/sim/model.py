@@ -70,6 +70,7 @@ class Model:
             self._book_running(now)
         recorder.count("events", self.engine.events)
         recorder.count("heartbeats", self.engine.beats)
+        self.counted()
         return recorder.result(self.shape.total_slots, tuple(job.spec.queue for job in self.jobs), now)
 
     def _book_running(self, now: float) -> None:
@@ -80,6 +81,9 @@ class Model:
                     self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=False)
 
     # ---- a system's own
+
+    def counted(self) -> None:
+        """Put what the system counted itself into the record."""
 
     def time_decisions(self, clock: Callable[[], int]) -> None:
         """Have the time of the ResourceManager's decisions taken from now on; nothing where it decides nothing."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from nm.node_queue import NodeQueue
 from yaqd.model import ContainerId, NodeId
+from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.jobs import ContainerRun
 
 PORT: Final = 45454
@@ -12,11 +13,16 @@ PORT: Final = 45454
 
 class SimNode:
     __slots__ = (
+        "answers",
         "beats_early",
+        "called_at",
+        "calls",
+        "calls_again",
         "changed",
         "ended",
         "id",
         "index",
+        "is_calling",
         "is_up",
         "queue",
         "rack",
@@ -48,6 +54,13 @@ class SimNode:
         #: one that is out of turn is under way
         self.beats_early = False
         self.is_up = True
+        #: where heartbeats take time (`yaqd.sim.scheduling.service`): how many it has sent, when the last one, s,
+        #: whether that is under way and another is to follow at once, and what answers took of late, s
+        self.calls = 0
+        self.called_at = 0.0
+        self.is_calling = False
+        self.calls_again = False
+        self.answers: RecentMean | None = None
         #: when it reported its queue last, s
         self.reported_at = -inf
         #: when its queue is woken next, s

@@ -49,6 +49,22 @@ class NodeFailure:
 
 
 @dataclass(frozen=True, slots=True)
+class CallCosts:
+    """What the ResourceManager's processor takes, s. With `beat_s` 0 it takes no time.
+
+    They are measured over real RPC (`python -m benchmarks.rm_bound --costs`), and differ from machine to machine.
+    """
+
+    #: a heartbeat that has nothing new, and a manager's call that neither asks nor is given anything
+    beat_s: float = 0.0
+    call_s: float = 0.0
+    #: beside these, for each container that is given: the decision, its tokens, what is said of it until it is over
+    container_s: float = 0.0
+    #: that serve calls, each one at a time
+    cores: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterShape:
     nodes: int = 80
     slots: int = 10
@@ -75,6 +91,8 @@ class ClusterShape:
     #: long on a node full of them, as it is when the task starts
     crowding: float = 0.0
     rack_size: int = 40
+    #: of the ResourceManager
+    calls: CallCosts = CallCosts()
     #: one slot
     slot: Resource = SLOT
     #: leaf queues below root, each with its percent

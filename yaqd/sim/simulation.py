@@ -8,6 +8,7 @@ from yaqd.sim.central import Central
 from yaqd.sim.distributed import Distributed
 from yaqd.sim.model import Model
 from yaqd.sim.results import JobResult, SimResult
+from yaqd.sim.scheduling.service import BUSY_SYSTEMS
 from yaqd.sim.shape import ESTIMATES, SYSTEMS, ClusterShape, NodeFailure, Stuck, System, host_name
 from yaqd.sim.sparrow import Sparrow
 from yaqd.sim.workload import Workload, check
@@ -53,6 +54,9 @@ def simulate(
     no cluster could run and `Stuck` for one that this cluster cannot finish.
     """
     check(workload)
+    if shape.calls.beat_s and (system.name not in BUSY_SYSTEMS or shape.failures):
+        names = " and ".join(BUSY_SYSTEMS)
+        raise ValueError(f"a ResourceManager whose calls take time is simulated for {names}, without failures of nodes")
     model = _MODELS[system.name](shape, workload, system, seed)
     if clock is None:
         return model.run(horizon_s=horizon_s, skip_idle=skip_idle)

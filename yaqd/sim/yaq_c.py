@@ -69,9 +69,22 @@ class YaqC(Central):
 
     def report_queue(self, node: SimNode, now: float) -> None:
         """Send the queue's length and wait up with every heartbeat; what is left of the jobs comes down."""
+        self._tell_news(node, now)
+        self.scheduler.handle(self.queue_said(node, now), now)
+        if node.runs:
+            self.changed(node)  # the wait gets shorter with time
+
+    def answered(self, node: SimNode, now: float) -> None:
+        super().answered(node, now)
+        if self._busy.is_on:
+            self._tell_news(node, now)
+
+    def _tell_news(self, node: SimNode, now: float) -> None:
         news = self._news.for_node(node)
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
+
+    def queue_said(self, node: SimNode, now: float) -> NodeQueueReported:
         said = node.queue.snapshot(now, 0)
         waiting: list[ContainerId] = []
         started: list[ContainerId] = []
@@ -80,7 +93,7 @@ class YaqC(Central):
         # a node that has nothing new to say reports too, which is not played
         gap_s = self.shape.heartbeat_s if now - node.reported_at > self.shape.heartbeat_s else None
         node.reported_at = now
-        report = NodeQueueReported(
+        return NodeQueueReported(
             node.id,
             said.running,
             said.queued,
@@ -89,11 +102,8 @@ class YaqC(Central):
             frozenset(started),
             gap_s,
             tells_ends=self.system.out_of_turn,
-            refill_s=self.shape.prepare_s + 2.0 * self.shape.network_s,
+            refill_s=self.shape.prepare_s + (2.0 * self.shape.network_s if node.answers is None else node.answers.mean),
         )
-        self.scheduler.handle(report, now)
-        if node.runs:
-            self.changed(node)  # the wait gets shorter with time
 
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if not run.is_lost:

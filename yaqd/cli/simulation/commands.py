@@ -12,6 +12,7 @@ from yaqd.cli.options import FiniteFloat, json_option
 from yaqd.cli.output import print_json, print_table
 from yaqd.cli.shell.completing import experiments
 from yaqd.cli.simulation.curves import curve_options, with_curves
+from yaqd.cli.simulation.line import line
 from yaqd.cli.simulation.study import study
 from yaqd.cli.simulation.world import in_world, world_of, world_options
 
@@ -47,6 +48,7 @@ def sim() -> None:
 
 
 sim.add_command(study)
+sim.add_command(line)
 
 
 @sim.command("list")
