@@ -1,9 +1,11 @@
 """Flows on this machine under a queue that decides by stages: the learned policy, weighted fair sharing, FIFO.
 
-Each flow is a recorded graph of TPC-H on 2 or 5 GB; its tasks sleep as long as was recorded. 20 flows come at once to
-20 slots; their masters have room beside them. The policy alone differs. The same flows run in simulated time.
+Each flow is a recorded graph of TPC-H on 2 or 5 GB; its tasks sleep as long as was recorded. 20 flows share 20 slots;
+their masters have room beside them. The slots come once all masters have asked: two cores start 20 masters one after
+another, and the first ones would have taken all slots by then. The policy alone differs. The same flows run in
+simulated time.
 
-- `live-jct`: mean time from submission to end, theirs beside ours.
+- `live-jct`: mean time from when the slots are there until each flow's end, theirs beside ours.
 - `live-simulated`: the simulated mean as a part of the live one, each policy; a move takes as long as was seen live.
 
 A task of ours costs this machine some 40 ms of processor time beside its sleep. Recorded tasks take 0.25 s in the
@@ -18,6 +20,7 @@ import re
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +35,10 @@ from benchmarks.stock.conf import NodeShape
 from tez_adapter.client.flow import plan_script, submit_flow
 from tez_adapter.client.submit import SubmittedJob
 from tez_adapter.history import read_history
+from yaqd.cli.rm_web import get_json
 from yaqd.config import Configuration
 from yaqd.config.stage_weights import shipped_weights
+from yaqd.config.xmlfile import write_properties
 from yaqd.policies.clotho.facts import StagePolicy
 from yaqd.policies.clotho.heuristics import Fifo, WeightedFair
 from yaqd.policies.clotho.learned import Learned
@@ -55,7 +60,10 @@ _POINT: Final = POINTS.index(20)
 _SLOWER: Final = 4.0
 #: memory of a master and of a slot, MB: masters that end never make room for a further slot
 _MASTER_MB, _SLOT_MB = 128, 4096
+_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _TIMEOUT_S: Final = 3600.0
+#: until all masters have asked, s
+_ASKED_S: Final = 120.0
 _SCRIPT: Final = Path(__file__).parents[1] / "jobs" / "recorded_graph.py"
 _LINE: Final = "0123456789\n"
 
@@ -120,13 +128,9 @@ def _durations(load: GraphLoad, number: int, source: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run: each flow's time and what its tasks took, s."""
+    """One run: each flow's time since there were slots, and what its tasks took, s."""
 
     took_s: list[float]
-    #: from submission until its master asked, s
-    began_s: list[float]
-    #: when each was submitted after the first, s
-    submitted_s: list[float]
     #: what a task took beyond its sleep, and a new container until its first task, s; medians
     beyond_s: float
     move_s: float
@@ -136,13 +140,15 @@ def run_live(load: GraphLoad, policy: str, folder: Path, slots: int) -> Ran:
     """Run the flows of a load on a cluster that is started for them."""
     jobs = stages_of(load)
     site = {
-        "yarn.scheduler.capacity.root.default.ordering-policy": "clotho",
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
-        "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+        "yarn.scheduler.capacity.resource-calculator": _CALCULATOR,
         "yaq.clotho.policy": policy,
+        "yaq.clotho.move": "100ms",
     }
-    shape = NodeShape(memory_mb=slots * _SLOT_MB + len(jobs) * _MASTER_MB, vcores=slots + len(jobs))
+    masters_mb = len(jobs) * _MASTER_MB
+    shape = NodeShape(memory_mb=slots * _SLOT_MB + masters_mb, vcores=slots + len(jobs))
     with OurCluster(folder / "c", nodes=1, shape=shape, site=site) as cluster:
+        share = 100.0 * (masters_mb + _MASTER_MB / 2) / shape.memory_mb
+        _limit(cluster, share, share)  # there is room for masters alone
         conf = Configuration.load(cluster.conf_dir).with_overrides(
             {
                 "yarn.app.mapreduce.am.resource.mb": str(_MASTER_MB),
@@ -154,7 +160,35 @@ def run_live(load: GraphLoad, policy: str, folder: Path, slots: int) -> Ran:
         )
         written = [_written(conf, number, stages, folder) for number, stages in enumerate(jobs)]
         submitted = [submit_flow(conf, flow.script, paths=flow.paths) for flow in written]
-        return _ran(conf, submitted, jobs, written)
+        _wait_for_asks(conf, sum(tasks for stages in jobs for tasks, reads, _ in stages if not reads))
+        _limit(cluster, share, 100.0)
+        return _ran(conf, time.time(), submitted, jobs, written)
+
+
+def _wait_for_asks(conf: Configuration, tasks: int) -> None:
+    """Return once masters have asked for so many containers. Raises RuntimeError after a while."""
+    deadline = time.monotonic() + _ASKED_S
+    while (asked := get_json(conf, "/ws/v1/cluster/metrics")["clusterMetrics"]["containersPending"]) < tasks:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"after {_ASKED_S:g} s {asked} containers are asked for, and not {tasks}")
+        time.sleep(0.1)
+
+
+def _limit(cluster: OurCluster, share: float, most: float) -> None:
+    """Give the queue a share of the cluster, and let it have so much at most, percent. Another queue has the rest."""
+    values = {
+        "maximum-am-resource-percent": "1.0",
+        "resource-calculator": _CALCULATOR,
+        "root.queues": "default,rest",
+        "root.default.capacity": f"{share:.4f}",
+        "root.default.maximum-capacity": f"{most:.4f}",
+        "root.default.user-limit-factor": "100",
+        "root.default.ordering-policy": "clotho",
+        "root.rest.capacity": f"{100.0 - share:.4f}",
+    }
+    rows = [(f"yarn.scheduler.capacity.{key}", value, "") for key, value in values.items()]
+    write_properties(cluster.conf_dir / "capacity-scheduler.xml", rows)
+    cluster.yaq("rm", "refresh", "queues")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +219,11 @@ def _written(conf: Configuration, number: int, stages: list[Stage], folder: Path
     return Written(flow, paths, [stage.name for stage in planned])
 
 
-def _ran(conf: Configuration, submitted: list[SubmittedJob], jobs: list[list[Stage]], written: list[Written]) -> Ran:
-    took, began, at_ms, beyond, moves = [], [], list[int](), list[float](), list[float]()
+def _ran(
+    conf: Configuration, since_s: float, submitted: list[SubmittedJob], jobs: list[list[Stage]], written: list[Written]
+) -> Ran:
+    """Wait for the flows; `since_s`: wall clock, s."""
+    took, beyond, moves = [], list[float](), list[float]()
     for job, stages, flow in zip(submitted, jobs, written, strict=True):
         result = job.wait(timeout_s=_TIMEOUT_S)
         if not result.succeeded:
@@ -194,9 +231,7 @@ def _ran(conf: Configuration, submitted: list[SubmittedJob], jobs: list[list[Sta
         report = job.report()
         job.close()
         history = read_history(conf, job.application_id)
-        took.append((report.finish_ms - report.start_ms) / 1000)
-        began.append((history.job["started_ms"] - report.start_ms) / 1000)
-        at_ms.append(report.start_ms)
+        took.append(report.finish_ms / 1000 - since_s)
         seconds = {name: each for name, (_, _, each) in zip(flow.names, stages, strict=True)}
         new = set[str]()
         for attempt in sorted(history.attempts, key=lambda one: one["began_ms"] or 0):
@@ -207,28 +242,24 @@ def _ran(conf: Configuration, submitted: list[SubmittedJob], jobs: list[list[Sta
             if attempt["container"] not in new:
                 new.add(attempt["container"])
                 moves.append((attempt["began_ms"] - attempt["started_ms"]) / 1000)
-    first = min(at_ms)
-    return Ran(took, began, [(at - first) / 1000 for at in at_ms], statistics.median(beyond), statistics.median(moves))
+    return Ran(took, statistics.median(beyond), statistics.median(moves))
 
 
 # ---------------------------------------------------------------------------------------------- simulated
 
 
 def simulated(load: GraphLoad, policy: str, ran: Ran, slots: int) -> float:
-    """Return the mean time from submission to end in simulated time, s: flows come when their masters asked."""
+    """Return the mean time until a flow's end in simulated time, s: all are there from the beginning."""
     made: Mapping[str, StagePolicy] = {
         "clotho": Learned(shipped_weights()), "weighted-fair": WeightedFair(), "fifo": Fifo()
     }  # fmt: skip
-    came = np.array(ran.submitted_s) + np.array(ran.began_s)
-    order = np.argsort(came, kind="stable")
     graphs = load.graphs
     slower = GraphSet(
         graphs.size, graphs.query, graphs.first, graphs.tasks, graphs.mean_s + ran.beyond_s, graphs.child_at,
         graphs.child, graphs.waits, graphs.wave_at, graphs.wave_len, graphs.is_cold, graphs.values + ran.beyond_s,
     )  # fmt: skip
-    sorted_load = GraphLoad(slower, load.graph[order], came[order] - came.min(), load.error, load.seed)
-    finished = run_load(sorted_load, made[policy], Rules(slots, ran.move_s, 0.0))
-    return float((finished.took_s + np.array(ran.began_s)[order]).mean())
+    at_once = GraphLoad(slower, load.graph, np.zeros(len(load.graph)), load.error, load.seed)
+    return float(run_load(at_once, made[policy], Rules(slots, ran.move_s, 0.0)).took_s.mean())
 
 
 # ---------------------------------------------------------------------------------------------- rows
