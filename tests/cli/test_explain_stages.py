@@ -11,7 +11,10 @@ _OTHER = "application_1_0002"
 
 def _said(capsys: pytest.CaptureFixture[str], fair: dict[str, Any] | None = None, **more: Any) -> list[str]:
     """Return the lines about what an application has and should have."""
-    stage = {"priority": 20, "tasks": 3, "running": 2, "coming": 0, "taskS": 1.0, "open": True, "score": None}
+    stage = {
+        "priority": 20, "name": "logs:Parse", "tasks": 3, "running": 2, "coming": 0, "taskS": 1.0, "open": True,
+        "score": None,
+    }  # fmt: skip
     found: dict[str, Any] = {
         "policy": "clotho", "fallbacks": {}, "decidedAgoS": 0.5, "containers": 2, "idle": 0, "limit": 3, "jobs": 2,
         "weightedFair": fair or {"limit": 4, "application": _OTHER, "priority": 10}, "stages": [stage], "choices": [],

@@ -61,13 +61,16 @@ async def test_orders_come_with_answers_and_explain_tells_of_them() -> None:
         await harness.nodes[0].beat()
         allocated += (await master.allocate()).allocated_containers
         assert len(allocated) == 2
-        answer = await master.allocate(left=left((2, 5, 0, 4000, ()), idle=2))
+        rest = left((2, 5, 0, 4000, ()), idle=2)
+        rest.stages[0].name = "Count\x1b" + "x" * 100
+        answer = await master.allocate(left=rest)
         assert stages_order(answer.yaq_orders.stages) == StagesOrder(2, shares=((2, 2),))
         assert not (await master.allocate()).HasField("yaq_orders"), "nothing is new"
         explained: Any = (await get(harness, f"/ws/v1/yaq/explain/{app_id}"))["explanation"]
         found = explained["stages"]
         assert (found["policy"], found["containers"], found["jobs"]) == ("clotho", 2, 1)
         assert [(one["priority"], one["tasks"], one["taskS"]) for one in found["stages"]] == [(2, 5, 4.0)]
+        assert found["stages"][0]["name"] == "Count?" + "x" * 74
         assert found["stages"][0]["score"] is not None and found["learnedLimit"] >= 1
         assert found["choices"][0]["priority"] == 2 and found["choices"][0]["containers"] == 2
 

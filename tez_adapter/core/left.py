@@ -26,7 +26,7 @@ def _stage(vertex: Vertex, after: tuple[int, ...], now: float) -> StageLeft:
     mean_s = vertex.runs.mean if vertex.runs.count else vertex.spec.task_s
     running = len({attempt.task for attempt in vertex.running})
     if mean_s is None:
-        return StageLeft(vertex.spec.priority, tasks, after=after, running=running)
+        return StageLeft(vertex.spec.priority, tasks, after=after, running=running, name=vertex.spec.name)
     # Of a task with two attempts the further one counts; one that has outrun the mean is about to end.
     further: dict[int, float] = {}
     for attempt in vertex.running.values():
@@ -36,4 +36,4 @@ def _stage(vertex: Vertex, after: tuple[int, ...], now: float) -> StageLeft:
     waiting = max(0, tasks - len(further))
     work_s = waiting * mean_s + sum(further.values())
     longest_s = mean_s if waiting else max(further.values(), default=0.0)
-    return StageLeft(vertex.spec.priority, tasks, mean_s, work_s, longest_s, after, running)
+    return StageLeft(vertex.spec.priority, tasks, mean_s, work_s, longest_s, after, running, vertex.spec.name)

@@ -80,7 +80,7 @@ class WorkLeft:
         self._message, self._made_at = pb.JobLeft(), now
         for stage in self._machine.left(now)[:STAGES_MAX]:
             entry = self._message.stages.add(
-                priority=stage.priority, tasks=stage.tasks, after=stage.after, running=stage.running
+                priority=stage.priority, tasks=stage.tasks, after=stage.after, running=stage.running, name=stage.name
             )
             if stage.task_s is not None:
                 entry.task_ms = _ms(stage.task_s)

@@ -1049,7 +1049,7 @@ class ContainerLaunchContext(_message.Message):
     def __init__(self, localResources: _Optional[_Iterable[_Union[StringLocalResourceMap, _Mapping]]] = ..., tokens: _Optional[bytes] = ..., service_data: _Optional[_Iterable[_Union[StringBytesMap, _Mapping]]] = ..., environment: _Optional[_Iterable[_Union[StringStringMap, _Mapping]]] = ..., command: _Optional[_Iterable[str]] = ..., application_ACLs: _Optional[_Iterable[_Union[ApplicationACLMap, _Mapping]]] = ..., container_retry_context: _Optional[_Union[ContainerRetryContext, _Mapping]] = ..., tokens_conf: _Optional[bytes] = ..., yaq_left: _Optional[_Union[JobLeft, _Mapping]] = ...) -> None: ...
 
 class StageLeft(_message.Message):
-    __slots__ = ("priority", "tasks", "task_ms", "work_ms", "longest_ms", "after", "running")
+    __slots__ = ("priority", "tasks", "task_ms", "work_ms", "longest_ms", "after", "running", "name")
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
     TASK_MS_FIELD_NUMBER: _ClassVar[int]
@@ -1057,6 +1057,7 @@ class StageLeft(_message.Message):
     LONGEST_MS_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     RUNNING_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     priority: int
     tasks: int
     task_ms: int
@@ -1064,7 +1065,8 @@ class StageLeft(_message.Message):
     longest_ms: int
     after: _containers.RepeatedScalarFieldContainer[int]
     running: int
-    def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ..., running: _Optional[int] = ...) -> None: ...
+    name: str
+    def __init__(self, priority: _Optional[int] = ..., tasks: _Optional[int] = ..., task_ms: _Optional[int] = ..., work_ms: _Optional[int] = ..., longest_ms: _Optional[int] = ..., after: _Optional[_Iterable[int]] = ..., running: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
 
 class JobLeft(_message.Message):
     __slots__ = ("stages", "without_task", "idle")

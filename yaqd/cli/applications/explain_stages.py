@@ -6,7 +6,7 @@ import click
 
 from yaqd.cli.output import duration, print_table
 
-_HEADINGS = ("stage", "tasks left", "running", "coming", "a task takes", "open", "score")
+_HEADINGS = ("stage", "name", "tasks left", "running", "coming", "a task takes", "open", "score")
 
 
 def show_stages(found: dict[str, Any]) -> None:
@@ -51,6 +51,7 @@ def _fair(found: dict[str, Any]) -> str:
 def _row(stage: dict[str, Any]) -> tuple[str, ...]:
     return (
         str(stage["priority"]),
+        stage["name"] or "-",
         str(stage["tasks"]),
         str(stage["running"]),
         str(stage["coming"]),

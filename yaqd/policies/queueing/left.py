@@ -19,6 +19,7 @@ from yaqd.policies.queueing.facts import JobFacts
 #: stages of one job that are read, and how many that they wait for, of all of them together
 STAGES_MAX: Final = 1_000
 _WAITS_MAX: Final = 4_000
+_NAME_MAX: Final = 80
 #: tasks of one stage
 _TASKS_MAX: Final = 10_000_000
 
@@ -40,6 +41,8 @@ class StageLeft:
     after: tuple[int, ...] = ()
     #: tasks that run
     running: int = 0
+    #: of the step, for people; "": it was not told
+    name: str = ""
 
 
 class StageTold(Protocol):
@@ -51,6 +54,7 @@ class StageTold(Protocol):
     work_ms: int
     longest_ms: int
     running: int
+    name: str
 
     @property
     def after(self) -> Sequence[int]: ...
@@ -72,6 +76,7 @@ def told(message: StageTold) -> StageLeft:
         longest_s=seconds("longest_ms"),
         after=tuple(message.after[:STAGES_MAX]),
         running=message.running,
+        name=message.name[:_NAME_MAX],
     )
 
 
@@ -91,6 +96,7 @@ def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
             work_s=_known(stage.work_s),
             longest_s=_known(stage.longest_s),
             after=after,
+            name="".join(one if one.isprintable() else "?" for one in stage.name),
         )
     return tuple(found.values())
 
