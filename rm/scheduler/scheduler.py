@@ -146,7 +146,8 @@ class Scheduler:
         kind = type(event)
         if self._stages.is_used:
             self._stages.stir(event)
-        decisions = list(self._handlers[kind](event, now))
+        outcomes = self._handlers[kind](event, now)
+        decisions = list(outcomes) if outcomes else []  # most events come to nothing, told by an empty tuple
         if self._stages.is_used:
             decisions += self._stages.follow(event, self._assigner, now)
         news = self.opportunistic.starved.news

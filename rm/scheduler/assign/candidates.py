@@ -34,12 +34,14 @@ class Candidates:
         self._app_id = app_id
         self._ask = ask
         self._accepts = accepts
+        #: of nodes that differ by nothing but how near they are
+        self._affinity = queues.nearness
         #: rows of the ask when they were looked at
         self._rows = -1
         #: by preferred host's queue, by rack, and for all nodes by number; those where nothing may wait are None
         self._found: dict[_Key, Candidate | None] = {}
         # Where nodes differ by nothing but load, the least loaded of all is the best that no preferred place is.
-        self._of_all = range(_COMPARED if queues.has_interference else 1)
+        self._of_all = range(_COMPARED if self._affinity is None else 1)
 
     def all(self) -> list[Candidate]:
         """List all candidates, preferred hosts first, then racks."""
@@ -85,6 +87,11 @@ class Candidates:
         return self._candidate(queue) if queue is not None else None
 
     def _candidate(self, queue: NodeQueue) -> Candidate:
-        near = self._ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
-        affinity = self._queues.affinity(queue, near, self._app_id, self._ask.key[0])
-        return queue, affinity, self._queues.open.load(queue), queue.length
+        node, queues = queue.node, self._queues
+        near = self._ask.locality(node.id.host, node.rack) or Locality.NONE
+        if self._affinity is not None:
+            affinity = self._affinity.worth(near, 0, 0)
+        else:
+            affinity = queues.affinity(queue, near, self._app_id, self._ask.key[0])
+        load = queue.score
+        return queue, affinity, load if load is not None else queues.open.load(queue), queue.length

@@ -26,7 +26,6 @@ from rm.scheduler.queues.user_limits import may_take
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
-from rm.scheduler.view.tally import Tally
 from yaqd.model import ANY_HOST, Resource
 from yaqd.model.values import value
 from yaqd.policies.asks.placement import satisfies
@@ -287,6 +286,8 @@ def _need(
     if not with_sent:
         held = ((child.spec.path, child.used_mb, child.used_cores, child.used_extras) for child in wanting)
         return shares.need(queue, {path: share(mb, cores, extras, total) for path, mb, cores, extras in held})
+    if len(wanting) == 1:  # whatever it holds, it comes first
+        return shares.need(queue, {wanting[0].spec.path: 0.0})
     soon = _soon(view, shares, queue)
     return shares.need(queue, {child.spec.path: soon[child.spec.path] for child in wanting})
 
@@ -294,12 +295,12 @@ def _need(
 def _soon(view: ClusterView, shares: Shares, queue: QueueView) -> dict[str, float]:
     """Return by path what part of the cluster each queue below will hold once what waits at nodes has started."""
     total, share = view.nodes.total, view.calculator.share_among
-
-    def part(held: Tally) -> float:
-        return share(held.used_mb, held.used_cores, held.used_extras, total)
-
-    used = {child.spec.path: part(child) for child in queue.children}
-    return shares.soon(used, {child.spec.path: part(child.sent) for child in queue.children})
+    used, sent = {}, {}
+    for child in queue.children:
+        path, waiting = child.spec.path, child.sent
+        used[path] = share(child.used_mb, child.used_cores, child.used_extras, total)
+        sent[path] = share(waiting.used_mb, waiting.used_cores, waiting.used_extras, total)
+    return shares.soon(used, sent)
 
 
 def leaves_by_deficit(

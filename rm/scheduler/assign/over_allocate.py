@@ -76,7 +76,6 @@ class OverAllocator:
             accepts = _large_enough(view, ask.capability)
         candidates = Candidates(view.nodes, self.queues, attempt.app.id, ask, accepts)
         wait_limit_s = self.queues.wait_limit(attempt)
-        rule = f"nothing is free; of the queues at {self.queues.number} nodes it is the best by {spec.placement}"
         while (
             ask.pending
             and self.queues.may_wait(attempt, ask)
@@ -91,6 +90,7 @@ class OverAllocator:
             if queue is None:
                 return
             near = ask.locality(queue.node.id.host, queue.node.rack) or Locality.NONE
+            rule = f"nothing is free; of the queues at {self.queues.number} nodes it is the best by {spec.placement}"
             yield OverAllocation(attempt, ask, queue.node, near, self.place(attempt, ask, queue, rule))
             candidates.changed(queue)
 

@@ -46,8 +46,10 @@ class OpenQueues:
 
     def enter(self, queue: NodeQueue) -> None:
         """Note that the queue has changed. It is entered when somebody looks, as most queues change several times
-        before that."""
+        before that. Where nothing may wait, and nobody finds it, there is nothing to enter."""
         queue.score = None
+        if not queue.bound and not queue.is_listed:
+            return
         self._changed[queue] = None
         if len(self._changed) > _CHANGED_MAX:
             self._enter_changed()
@@ -64,9 +66,9 @@ class OpenQueues:
             if queue.is_listed and queue.listed_at == at:
                 continue  # as it is to be found already
             queue.is_listed, queue.listed_at = True, at
-            load = Load(*at)
+            score = self.load(queue)
             for placer in self._placers_of(queue):
-                placer.put(queue, queue.name, load)
+                placer.put_scored(queue, queue.name, score, at[0])
         self._changed.clear()
 
     def enter_again(self, queue: NodeQueue) -> None:

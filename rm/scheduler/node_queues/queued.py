@@ -25,24 +25,28 @@ class QueuedContainers:
 
     def as_told(self, queue: NodeQueue, waiting: frozenset[ContainerId], started: frozenset[ContainerId]) -> None:
         """Take in which containers wait and which run, as their node says. Of those that it does not name, the last
-        ones are on their way.
+        ones are on their way, and the first ones have started for which there is room.
 
         Costs what has changed and what waits, however many run there.
         """
         node, known = queue.node, queue.waiting
-        for container_id in [c for c in known if c in started and c not in waiting]:
-            self.start(queue, container_id)
-        found = [c for c in waiting if c not in known and c in node.containers]
-        for container_id in found:
-            self._found_waiting(queue, container_id)
-        if found:
+        if known:
+            # sets keep the hashes of what is in them: an id is a tuple of tuples, and hashing it is most of a look
+            begun = started.intersection(frozenset(known)) - waiting
+            for container_id in [c for c in known if c in begun] if begun else ():
+                self.start(queue, container_id)
+        new = waiting.difference(known)
+        if new and (found := [c for c in waiting if c in new and c in node.containers]):
+            for container_id in found:
+                self._found_waiting(queue, container_id)
             queue.waiting = {c: known[c] for c in node.containers if c in known}
         over = _beyond(node)
-        for container_id in reversed(node.containers):
-            if self._calculator.fits(over, queue.excess):
-                break
-            if container_id not in started and container_id not in queue.waiting:
-                self._found_waiting(queue, container_id)
+        if not self._calculator.fits(over, queue.excess):
+            for container_id in reversed(node.containers):
+                if container_id not in started and container_id not in queue.waiting:
+                    self._found_waiting(queue, container_id)
+                    if self._calculator.fits(over, queue.excess):
+                        break
 
     def _found_waiting(self, queue: NodeQueue, container_id: ContainerId) -> None:
         """Count a container as waiting that was not known to wait."""
@@ -57,7 +61,7 @@ class QueuedContainers:
         queue.is_heard = False
         over = _beyond(node)
         if self._calculator.fits(over, queue.excess):
-            self.trim(queue)
+            self._trim(queue, over)
             return
         waiting, queue.waiting = queue.waiting, {}
         for container_id, resource in reversed(node.containers.items()):
@@ -66,7 +70,7 @@ class QueuedContainers:
                 if not held.is_master:
                     self.wait(queue, container_id, QueuedAtNode(held.application, resource, 0.0))
         queue.waiting = {**waiting, **dict(reversed(queue.waiting.items()))}
-        self.trim(queue)
+        self._trim(queue, over)
 
     def wait(self, queue: NodeQueue, container_id: ContainerId, sent: QueuedAtNode) -> None:
         queue.is_heard, queue.score = False, None
@@ -82,11 +86,18 @@ class QueuedContainers:
 
     def trim(self, queue: NodeQueue) -> None:
         """Take those for started, oldest first, that what is charged beyond the node's size leaves room for."""
-        if not queue.waiting or queue.room is not None:  # room that a master is to have: the node says who starts
+        if queue.waiting:
+            self._trim(queue, _beyond(queue.node))
+
+    def _trim(self, queue: NodeQueue, over: Resource) -> None:
+        """Do that; `over`: what is charged beyond the node's size."""
+        if queue.room is not None:  # room that a master is to have: the node says who starts
             return
-        over = _beyond(queue.node)
+        fits = self._calculator.fits_among
         for container_id, sent in list(queue.waiting.items()):
-            if not self._calculator.fits(over, queue.excess - sent.resource):
+            excess, size = queue.excess, sent.resource
+            extras = (excess - size).extras if excess.extras else excess.extras
+            if not fits(over, excess.memory_mb - size.memory_mb, excess.vcores - size.vcores, extras):
                 return
             self.start(queue, container_id)
             if queue.given:

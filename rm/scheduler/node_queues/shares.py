@@ -46,7 +46,7 @@ class _Given:
     __slots__ = ("app", "has_end", "paces", "rate", "seconds", "share", "since")
 
     def __init__(
-        self, app: AppView, paces: "tuple[_Pace, ...]", share: float, seconds: float, rate: float, *, has_end: bool
+        self, app: AppView, paces: "tuple[_Pace, ...]", share: float, seconds: float, rate: float, has_end: bool
     ) -> None:
         self.app = app
         #: of the queues that it was given through, its leaf queue first
@@ -105,8 +105,8 @@ class Shares:
         self._usual_s = 0.0
         #: by path of the queue; those of queues without a container are not there
         self._paces: dict[str, _Pace] = {}
-        #: by path of the leaf queue: it and the queues above it, and their paces, all of them there
-        self._above: dict[str, tuple[tuple[QueueView, ...], tuple[_Pace, ...]]] = {}
+        #: by leaf queue: it and the queues above it, and their paces, all of them there
+        self._above: dict[QueueView, tuple[tuple[QueueView, ...], tuple[_Pace, ...]]] = {}
         #: the part of the cluster that the last container is: most are as large as the one before
         self._size, self._total, self._part = Resource(), Resource(), 0.0
 
@@ -152,8 +152,12 @@ class Shares:
         keeps all that it has got. The others share what is left.
         """
         held = {path: share + sent[path] for path, share in used.items()}
-        paces, total = {path: self._pace(path) for path in used}, sum(used.values())
-        usual = sum(used[path] * pace for path, pace in paces.items()) / total if total > 0 else 0.0
+        paces, total, done = {}, 0.0, 0.0
+        for path, share in used.items():
+            paces[path] = pace = self._pace(path)
+            total += share
+            done += share * pace
+        usual = done / total if total > 0 else 0.0
         keeping = {path for path, pace in paces.items() if pace * _MUCH_LONGER < usual}
         if not keeping:
             return held
@@ -165,7 +169,9 @@ class Shares:
     def _pace(self, path: str) -> float:
         """Return how often the queue's slots turn over in a second."""
         pace = self._paces.get(path)
-        return max(0.0, pace.rate / pace.share) if pace is not None and pace.share > 0 else 0.0
+        if pace is None or pace.share <= 0 or pace.rate <= 0:
+            return 0.0
+        return pace.rate / pace.share
 
     # ---- containers
 
@@ -176,25 +182,27 @@ class Shares:
             self._size, self._total = size, self._nodes.total
             self._part = self._calculator.share(size, self._total)
         share, paces = self._part, self._paces_of(app.leaf)
-        has_end = estimate_s is not None
-        seconds = estimate_s if estimate_s is not None else self._usual_s
-        rate = share / max(seconds, _SHORTEST_S) if has_end else 0.0
+        if estimate_s is not None:
+            seconds, rate = estimate_s, share / (estimate_s if estimate_s > _SHORTEST_S else _SHORTEST_S)
+        else:
+            seconds, rate = self._usual_s, 0.0
         for pace in paces:
             pace.number += 1
             pace.share += share
             pace.rate += rate
-        self._given[container_id] = _Given(app, paces, share, seconds, rate, has_end=has_end)
-        self._book(app, seconds * share)
+        self._given[container_id] = _Given(app, paces, share, seconds, rate, estimate_s is not None)
+        if self._counters:
+            self._book(app, seconds * share)
 
     def _paces_of(self, leaf: QueueView) -> tuple[_Pace, ...]:
-        known = self._above.get(leaf.spec.path)
+        known = self._above.get(leaf)
         if known is not None and known[0] is leaf.above:
             return known[1]
         for queue in leaf.above:
             if queue.spec.path not in self._paces:
                 self._paces[queue.spec.path] = _Pace(queue.spec.path)
         paces = tuple(self._paces[queue.spec.path] for queue in leaf.above)
-        self._above[leaf.spec.path] = leaf.above, paces
+        self._above[leaf] = leaf.above, paces
         return paces
 
     def run(self, queue: NodeQueue, before: frozenset[ContainerId], now: float) -> None:
@@ -292,4 +300,5 @@ class Shares:
 
 def _next(at: float, now: float) -> float:
     """Return when a container is looked at: neither at every report, nor so late that those that are over pile up."""
-    return min(max(at, now + _SOONEST_S), now + _LATEST_S)
+    soonest, latest = now + _SOONEST_S, now + _LATEST_S
+    return soonest if at < soonest else latest if at > latest else at

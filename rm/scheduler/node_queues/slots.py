@@ -18,10 +18,12 @@ class Slots:
     def believed(self, node: NodeView, said: int) -> int:
         """Return what the node `said`, and no more than there can be."""
         total = node.total
+        if said * self._mb <= total.memory_mb and (not self._counts_vcores or said * self._vcores <= total.vcores):
+            return said
         most = total.memory_mb // self._mb
         if self._counts_vcores:
             most = min(most, total.vcores // self._vcores)
-        return said if said <= most else min(said, max(most, self._charged(node)))
+        return min(said, max(most, self._charged(node)))
 
     def _charged(self, node: NodeView) -> int:
         """Count what it holds within its size, which may be ones smaller than any that are given now."""

@@ -137,15 +137,22 @@ class NodeQueues:
         """Take in what a node says of its queue."""
         queue.opportunistic_max, queue.is_silent = event.opportunistic_max, False
         queue.opportunistic_given, queue.opportunistic_s = 0, 0.0
+        wait_s = event.wait_s
+        if not 0.0 <= wait_s < math.inf:
+            wait_s = math.inf
         if self.spec is not None and event.queues_any:
-            self._take_in(queue, event, now)
+            self._take_in(queue, event, wait_s, now)
         else:
             queue.running, queue.queued = max(0, event.running), max(0, event.queued)
-            queue.wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
+            queue.wait_s = wait_s
             queue.given = 0
 
-    def _take_in(self, queue: NodeQueue, event: NodeQueueReported, now: float) -> None:
-        """Take in what a node says whose queue is filled from now on, as far as it can be."""
+    def _take_in(self, queue: NodeQueue, event: NodeQueueReported, wait_s: float, now: float) -> None:
+        """Take in what a node says whose queue is filled from now on, as far as it can be.
+
+        There are as many reports as heartbeats, and most say little that is new: what that costs is what all nodes
+        together cost where nothing waits.
+        """
         if not queue.is_filled:
             queue.is_filled, self._queues[queue.node.id] = True, queue
             self._set_bound(queue)
@@ -159,16 +166,14 @@ class NodeQueues:
         if is_new:
             self._count(queue, event)
             queue.told_waiting, queue.is_heard = event.waiting, True
-            if queue.started != event.started:
-                queue.started = event.started
         bound = queue.bound
         if queue.tuner is not None:
             bound = queue.tuned(queue.tuner, self.polls.median(now), event, now)
         queue.reported_at = now
-        wait_s = event.wait_s if 0.0 <= event.wait_s < math.inf else math.inf
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
-            self._count_bound(queue, bound)
+            if bound != queue.counted:
+                self._count_bound(queue, bound)
             self.open.enter(queue)
         elif bound:
             self.open.enter_again(queue)
@@ -181,24 +186,26 @@ class NodeQueues:
 
     def _count(self, queue: NodeQueue, event: NodeQueueReported) -> None:
         """Count how many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
-        node = queue.node
+        node, started = queue.node, event.started
+        if queue.started != started:
+            queue.started = started
         is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
         if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should
             if event.waiting is not None:
-                self._sent.as_told(queue, event.waiting, event.started)
+                self._sent.as_told(queue, event.waiting, started)
             self.resized(node)
         running, queued = event.running, event.queued
         queue.running, queue.queued = running if running > 0 else 0, queued if queued > 0 else 0
         queue.given = 0
         # Tasks shorter than a heartbeat have ended when the node reports: what was charged within its size counts too.
         # What runs beyond it, as a master may that starts at once, has no slot: it counts here as waiting.
-        within = queue.running
-        if queue.waiting and event.started:
-            within = max(0, within - sum(container_id in event.started for container_id in queue.waiting))
+        within, waiting = queue.running, queue.waiting
+        if waiting and started:
+            within = max(0, within - len(started.intersection(waiting)))
         if queue.queued:
             queue.was_full = True
         else:
-            within = max(queue.slots, within, len(node.containers) - len(queue.waiting))
+            within = max(queue.slots, within, len(node.containers) - len(waiting))
         queue.slots = self._slots.believed(node, within)
         queue.at_node = queue.queued
         queue.count_added()
@@ -247,9 +254,11 @@ class NodeQueues:
     # ---- room
 
     @property
-    def has_interference(self) -> bool:
-        """Does what else a node has of the same stage matter?"""
-        return self.spec is not None and self.spec.affinity.interference > 0.0
+    def nearness(self) -> Affinity | None:
+        """Return what nodes are worth that differ by nothing but how near they are; None: what else a node has of the
+        same stage matters, too."""
+        affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
+        return affinity if affinity.interference <= 0.0 else None
 
     def affinity(self, queue: NodeQueue, near: Locality, app_id: ApplicationId, priority: int) -> float:
         """Return how suitable the node is for a task of this stage, apart from its load."""

@@ -213,10 +213,11 @@ class NodeQueue:
 
     def count_added(self) -> None:
         """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""
-        self.added_s = 0.0
         on_their_way = len(self.waiting) - self.at_node
         if on_their_way > 0:
             self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
+        else:
+            self.added_s = 0.0
 
     def is_told_more(self, event: NodeQueueReported) -> bool:
         """Tell whether the report says anything but what the last one said, its wait aside. Most do not."""
@@ -238,7 +239,8 @@ class NodeQueue:
             tuner.told(said.refill_s + (now - self.reported_at if said.gap_s is None else said.gap_s))
         if poll_s is not None:
             tuner.polls(poll_s)
-        return self.within(tuner.bound(self.slots))
+        bound = tuner.bound(self.slots)
+        return bound if self.most is None else self.within(bound)
 
     def within(self, bound: int) -> int:
         """Return the bound, or what the node takes if that is less. What is sent beyond that would come back."""
@@ -254,7 +256,8 @@ class NodeQueue:
             return NoRoom.HELD
         if self.node.is_draining:
             return NoRoom.DRAINING
-        return None if self.expected_wait() < (math.inf if wait_max_s is None else wait_max_s) else NoRoom.LONG
+        wait_s = self.wait_s + self.added_s / (self.running or 1)
+        return None if wait_s < (math.inf if wait_max_s is None else wait_max_s) else NoRoom.LONG
 
 
 class Index(Protocol):

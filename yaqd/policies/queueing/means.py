@@ -36,6 +36,8 @@ class RecentMean:
         if not 0.0 <= seconds <= limits.LONGEST_S:  # also refuses NaN
             return False
         mean, count = self.mean, self.count
+        if seconds == mean and count == self.memory:
+            return True  # neither moves
         if count >= _FEW and seconds > LEAP * mean:
             seconds = min(seconds, LEAP * max(mean, _LEAST))
         if count < self.memory:

@@ -92,7 +92,7 @@ class Placer(Generic[N]):
         #: each node's own
         self._current: dict[N, _Entry[N]] = {}
         self._number = 0
-        #: the same nodes in a list to draw from, and each one's place in it
+        #: the same nodes in a list to draw from, and each one's place in it, where the strategy draws
         self._listed: list[N] = []
         self._places: dict[N, int] = {}
         self._state = 1
@@ -106,15 +106,17 @@ class Placer(Generic[N]):
     def put(self, node: N, name: str, load: NodeLoad) -> None:
         """Note that the node takes tasks, and is as loaded as this from now on; of equal ones the first by name goes
         first."""
+        self.put_scored(node, name, self.load(load) if self._policy.draws is None else 0.0, load.queued)
+
+    def put_scored(self, node: N, name: str, score: float, queued: int) -> None:
+        """Do the same where `load` has said how loaded the node is."""
         known = self._current.get(node)
-        if known is None:
-            self._places[node] = len(self._listed)
-            self._listed.append(node)
         if self._policy.draws is not None:
             if known is None:
                 self._current[node] = (0.0, 0, name, 0, node)
+                self._places[node] = len(self._listed)
+                self._listed.append(node)
             return
-        score, queued = self.load(load), load.queued
         if known is not None and known[0] == score and known[1] == queued:
             return  # it has its place already
         self._number += 1
@@ -126,7 +128,7 @@ class Placer(Generic[N]):
 
     def remove(self, node: N) -> None:
         """Note that the node takes nothing, for now or for good."""
-        if self._current.pop(node, None) is None:
+        if self._current.pop(node, None) is None or self._policy.draws is None:
             return
         last, place = self._listed.pop(), self._places.pop(node)
         if last != node:
@@ -174,9 +176,10 @@ class Placer(Generic[N]):
 
     def validate(self) -> None:
         """Assert every invariant."""
-        assert sorted(self._places.values()) == list(range(len(self._listed)))
-        assert all(self._listed[place] == node for node, place in self._places.items())
-        assert self._current.keys() == self._places.keys()
         if self._policy.draws is None:
             found = [entry[4] for entry in self._entries if self._current.get(entry[4]) is entry]
             assert len(found) == len(self._current)
+            return
+        assert sorted(self._places.values()) == list(range(len(self._listed)))
+        assert all(self._listed[place] == node for node, place in self._places.items())
+        assert self._current.keys() == self._places.keys()

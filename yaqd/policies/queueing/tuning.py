@@ -28,7 +28,19 @@ _STEADY: Final = 0.05
 class BoundTuner:
     """One node's bound. Observations in, `bound` out; it costs a formula only when they have moved."""
 
-    __slots__ = ("_at", "_bound", "_formula", "_idle", "_least", "_most", "_polls", "_tasks", "_tells")
+    __slots__ = (
+        "_at_gap",
+        "_at_mean",
+        "_at_slots",
+        "_bound",
+        "_formula",
+        "_idle",
+        "_least",
+        "_most",
+        "_polls",
+        "_tasks",
+        "_tells",
+    )
 
     def __init__(
         self,
@@ -51,8 +63,8 @@ class BoundTuner:
         self._polls = RecentMean(_GAPS, mean=poll_s)
         self._most = limits.queue_length(most)
         self._least = limits.queue_length(least, self._most)
-        #: (slots, mean, gap) that `_bound` was computed for
-        self._at = (-1, 0.0, 0.0)
+        #: what `_bound` was computed for
+        self._at_slots, self._at_mean, self._at_gap = -1, 0.0, 0.0
         self._bound = 0
 
     def another(self) -> "BoundTuner":
@@ -63,7 +75,8 @@ class BoundTuner:
         other = BoundTuner.__new__(BoundTuner)
         other._formula, other._idle, other._least, other._most = self._formula, self._idle, self._least, self._most
         other._tasks, other._tells, other._polls = self._tasks, self._tells, self._polls
-        other._at, other._bound = self._at, self._bound
+        other._at_slots, other._at_mean, other._at_gap = self._at_slots, self._at_mean, self._at_gap
+        other._bound = self._bound
         return other
 
     @property
@@ -101,13 +114,16 @@ class BoundTuner:
 
     def bound(self, slots: int) -> int:
         """Return how many tasks may wait at a node that runs `slots` at once."""
-        mean, gap = self._tasks.mean, self.gap_s
-        at_slots, at_mean, at_gap = self._at
-        if slots == at_slots and mean == at_mean and gap == at_gap:
-            return self._bound
-        steady = abs(gap * at_mean - at_gap * mean) <= _STEADY * at_gap * mean
-        if slots != at_slots or not steady:
-            self._at = (slots, mean, gap)
+        mean, gap = self._tasks.mean, self._tells.mean + self._polls.mean / 2.0
+        at_mean, at_gap = self._at_mean, self._at_gap
+        if slots == self._at_slots:
+            if mean == at_mean and gap == at_gap:
+                return self._bound
+            is_steady = abs(gap * at_mean - at_gap * mean) <= _STEADY * at_gap * mean
+        else:
+            is_steady = False
+        if not is_steady:
+            self._at_slots, self._at_mean, self._at_gap = slots, mean, gap
             wanted = limits.queue_length(self._formula(slots, mean, gap, self._idle), self._most)
             self._bound = max(self._least, wanted)
         return self._bound
