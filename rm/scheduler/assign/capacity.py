@@ -172,13 +172,13 @@ class CapacityPolicy:
     def _has_waited(self, view: ClusterView, ask: Ask, level: Locality) -> bool:
         """Tell whether the ask has passed enough offers to take a place of this level."""
         missed, is_anywhere = ask.missed, level is Locality.OFF_SWITCH
-        nodes, spec = len(view.nodes), view.spec
-        delay = spec.node_locality_delay
+        table, spec = view.nodes, view.spec
+        nodes, delay = len(table), spec.node_locality_delay
         if is_anywhere and spec.rack_locality_additional_delay > 0:
             delay = min(delay, nodes) + spec.rack_locality_additional_delay
         if missed >= delay or missed >= nodes:
             return True
-        has_place, looked_at = view.nodes.has_place, 0
+        has_place, looked_at = table.has_place, 0
         for name in ask.counts:
             if name != ANY_HOST and (is_anywhere or name[0] != "/"):
                 if has_place(name):

@@ -22,7 +22,7 @@ from rm.scheduler.assign.walk import Judge, begin, first_in_leaf
 from rm.scheduler.decisions import NodeQueuePlace
 from rm.scheduler.holds.choice import has_room_before_queue
 from rm.scheduler.holds.ends import why_given_up
-from rm.scheduler.queues.user_limits import known_limit_share
+from rm.scheduler.queues.user_limits import known_limit_share, least_limit_share
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue, NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
@@ -206,6 +206,8 @@ class OverAllocator:
             return True
         share, reach = self._share(owner, sent), self.reach()
         # the limit is never more than the fixed one, and has to be worked out after each container of anybody
+        if leaf.limit_share is None and share <= least_limit_share(self.view, leaf) * reach:
+            return True
         return share <= leaf.fixed_share * reach and share <= known_limit_share(self.view, leaf) * reach
 
     def _share(self, used: Tally, sent: Tally) -> float:

@@ -61,6 +61,8 @@ def first_in_leaf(looking: Looking, node: NodeView, leaf: QueueView, judge: Judg
     sizes: dict[int, bool] = {}
     turns: dict[str, bool] = {}
     for name, line in leaf.lines.items():
+        if best is not None and line[0] > best[0][0]:
+            continue  # all of this line come after what was found
         shape, whose = name
         may = sizes.get(id(shape))
         if may is None:
