@@ -6,10 +6,8 @@ from typing import Final
 
 from rm.nodes.node import RmNode
 from rm.scheduler.events import NodeQueueReported
-from yaqd.model import ContainerId
 from yaqd.policies.queueing import limits
 from yaqd.proto import convert
-from yaqd.proto import yarn_common_pb2 as common
 from yaqd.proto import yarn_server_pb2 as server
 
 log = logging.getLogger(__name__)
@@ -55,7 +53,7 @@ def _of_any(node: RmNode, status: server.NodeStatus, opportunistic_max: float) -
                 *(node.id, said.running, queued, wait_ms),
             )
         node.queue_lies += 1
-    waiting, started = stages(status)
+    waiting, started = node.named.read(status)
     free = convert.resource(said.free).floored() if said.HasField("free") else None
     return NodeQueueReported(
         node.id,
@@ -89,12 +87,3 @@ def _seconds(wait_ms: int) -> float:
 def _room_s(said: server.NodeQueue) -> float | None:
     """Until the room that is kept for masters is enough; None: the node does not say."""
     return limits.duration(said.room_ms / 1000) if said.HasField("room_ms") else None
-
-
-def stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozenset[ContainerId]]:
-    """Return the containers that have not started on the node, and those that run."""
-    stages: dict[bool, list[ContainerId]] = {False: [], True: []}
-    for said in status.containersStatuses[:_QUEUED_MAX]:
-        if said.state != common.C_COMPLETE:
-            stages[said.container_sub_state != common.CSS_SCHEDULED].append(convert.container_id(said.container_id))
-    return frozenset(stages[False]), frozenset(stages[True])

@@ -14,7 +14,8 @@ from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.node_queues.chosen import ChosenBounds
 from rm.node_queues.estimates import Estimates
-from rm.node_queues.reports import YAQ_QUEUE, node_queue_report, stages
+from rm.node_queues.named import stages
+from rm.node_queues.reports import YAQ_QUEUE, node_queue_report
 from rm.node_queues.task_records import TaskRecords
 from rm.node_queues.told import Told
 from rm.nodes.named_hosts import NamedHosts

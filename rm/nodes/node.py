@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import Final
 
 from rm.applications.records import RmContainer
+from rm.node_queues.named import NamedContainers
 from rm.node_queues.told import Told
 from rm.nodes.orders import NodeOrders
 from rm.nodes.use import NodeUse
@@ -85,6 +86,8 @@ class RmNode:
         #: those of them that it has reported, and their ids as they came on the wire
         self.running: set[ContainerId] = set()
         self.running_wire: set[bytes] = set()
+        #: those that its reports of its queue name
+        self.named = NamedContainers()
         #: applications that have had a container here and are not over
         self.applications: set[ApplicationId] = set()
         self.status = server.NodeStatus()

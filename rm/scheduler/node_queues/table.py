@@ -187,7 +187,7 @@ class NodeQueues:
     def _count(self, queue: NodeQueue, event: NodeQueueReported) -> None:
         """Count how many run and wait there, and which. Most reports say the same as the last one, but for the wait."""
         node, started = queue.node, event.started
-        if queue.started != started:
+        if queue.started is not started and queue.started != started:
             queue.started = started
         is_within = node.free_mb >= 0 and node.free_cores >= 0 and not node.free_extras
         if queue.waiting or event.waiting or not is_within:  # else nothing waits, and nothing should

@@ -224,8 +224,8 @@ class NodeQueue:
         return (
             self.running != event.running
             or self.queued != event.queued
-            or self.told_waiting != event.waiting
-            or self.started != event.started
+            or (self.told_waiting is not event.waiting and self.told_waiting != event.waiting)
+            or (self.started is not event.started and self.started != event.started)
         )
 
     def tuned(self, tuner: BoundTuner, poll_s: float | None, said: NodeQueueReported, now: float) -> int:
