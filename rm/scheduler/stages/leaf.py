@@ -206,7 +206,8 @@ class LeafStages:
         if self._left <= 0:
             return None
         self._left -= 1
-        jobs = tuple(one.facts for one in sketches if one.facts is not None)
+        seen = (one.facts if place == source else one.asked for place, one in enumerate(sketches))
+        jobs = tuple(facts for facts in seen if facts is not None)
         choice = self.chooser.choose(Scene(jobs, self._slots, self._move_s, source, free, self._unknown_s))
         if choice is None:
             return None

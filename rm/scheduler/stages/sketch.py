@@ -5,6 +5,7 @@ stage.
 """
 
 from copy import copy, deepcopy
+from dataclasses import replace
 from itertools import islice
 from math import nan
 from typing import Final
@@ -35,11 +36,14 @@ class Sketch:
         #: by priority: containers given, or promised, that do not yet run anything as far as the master tells
         self.sent: dict[int, int] = {}
         self._coming: list[int] = []
+        #: by stage: containers that its asks still want
+        self._wanted: list[int] = []
         self._whole_s = nan
         self._made_of: object = None
         #: something is counted that is only planned
         self._is_planned = False
         self._facts: StageJob | None = None
+        self._asked: StageJob | None = None
 
     @property
     def priorities(self) -> tuple[int, ...]:
@@ -54,10 +58,12 @@ class Sketch:
         if (attempt, job.version, asked, self.idle, self.leaving, job.sent) == self._made_of:
             return
         held = dict(jobs.held(self.app.id))
+        pending = _pending(attempt)
         if attempt is not None and job.facts_as_told(attempt) is not None:
             self.stages.hear(job.told, job.estimates.get)
         else:
-            self.stages.ask(_pending(attempt), held, job.estimates.get)
+            self.stages.ask(pending, held, job.estimates.get)
+        self._wanted = [pending.get(priority, 0) for priority in self.priorities]
         has = sum(held.values())
         running = self._cut_to(has)
         self.idle = max(0, min(self.idle, has - running))
@@ -67,7 +73,7 @@ class Sketch:
         # the most that was ever left; what is not known now changes nothing
         self._whole_s = float(np.fmax(self._whole_s, self.stages.work_s()))
         self._made_of = (attempt, job.version, asked, self.idle, self.leaving, dict(self.sent))
-        self._facts = None
+        self._facts = self._asked = None
 
     def _cut_to(self, has: int) -> int:
         """Let no more tasks run than it has containers, whatever its master tells; return how many do."""
@@ -102,24 +108,37 @@ class Sketch:
             self._facts = self.stages.facts(self._coming, self.containers, self.idle, self._whole_s)
         return self._facts
 
+    @property
+    def asked(self) -> StageJob | None:
+        """Return the same for containers from elsewhere: they come for what is asked for, not for stages to come."""
+        facts = self.facts
+        if self._asked is None and facts is not None:
+            wanted = np.maximum(0, np.array(self._wanted, dtype=np.int64))
+            self._asked = facts if (wanted >= facts.unclaimed).all() else replace(facts, wanted=wanted)
+        return self._asked
+
     def claims(self, stage: int, many: int) -> None:
         """Count containers that are about to come for a stage."""
         self._coming[stage] += many
+        self._wanted[stage] -= many
         self.containers += many
-        self._is_planned, self._facts = True, None
+        self._changes()
 
     def goes_on(self, stage: int, many: int) -> None:
         """Count idle containers that go on with a stage."""
         self.idle -= many
         self._coming[stage] += many
-        self._is_planned, self._facts = True, None
+        self._changes()
 
     def loses(self, many: int) -> None:
         """Count idle containers that go to another job."""
         self.idle -= many
         self.leaving += many
         self.containers -= many
-        self._is_planned, self._facts = True, None
+        self._changes()
+
+    def _changes(self) -> None:
+        self._is_planned, self._facts, self._asked = True, None, None
 
     def forget_plans(self) -> None:
         """Let the next look count anew what this decision has planned."""

@@ -80,6 +80,8 @@ class StageJob:
     idle: int
     #: work of the whole job, slot seconds; NaN: as much as is left
     whole_s: float = nan
+    #: unclaimed tasks that a container from elsewhere may come for; None: all
+    wanted: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)

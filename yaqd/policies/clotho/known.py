@@ -36,6 +36,7 @@ class Block:
     unfinished: Ints
     running: Ints
     unclaimed: Ints
+    wanted: Ints
     coming: Ints
     est_s: Floats
     is_open: Bools
@@ -71,6 +72,7 @@ def block_of(jobs: Sequence[StageJob], unknown_s: float) -> Block:
         np.concatenate([job.unfinished for job in jobs]),
         np.concatenate([job.running for job in jobs]),
         np.concatenate([job.unclaimed for job in jobs]),
+        np.concatenate([job.unclaimed if job.wanted is None else job.wanted for job in jobs]),
         np.concatenate([job.coming for job in jobs]),
         est_s,
         np.concatenate([job.is_open for job in jobs]),
@@ -122,7 +124,7 @@ def chains_of(block: Block) -> Chains:
     wait_s = np.zeros(len(work))
     lasts = work / np.maximum(block.running, 1)
     np.maximum.at(wait_s, block.child, lasts[block.parent])
-    claimable = block.unclaimed.copy()
+    claimable = np.minimum(block.unclaimed, block.wanted)
     claimable[block.child[block.unclaimed[block.parent] > 0]] = 0
     tasks = np.stack((block.unclaimed, claimable, np.where(block.is_open, claimable, 0)), axis=1)
     work_s = np.add.reduceat(work, block.begin)
