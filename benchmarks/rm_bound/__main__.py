@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,8 +34,8 @@ from .windows import Costs, Load, Window, measure, measure_costs
 
 #: of the driver's core: beyond it the row says nothing
 _DRIVER_MOST: Final = 0.7
-#: of `--costs`: name in the file -> side
-_COSTS: Final = {"off": "off", "queues": "auto"}
+#: of `--costs`: masters call so often, s, that nothing waits at nodes unless it must
+_COSTS_POLL_S: Final = 0.05
 
 
 def main() -> int:
@@ -121,17 +121,27 @@ def _middle(windows: Sequence[Window]) -> float:
     return sorted(window.used for window in windows)[len(windows) // 2]
 
 
+def _measured_costs(side: Side, load: Load) -> tuple[Costs, Window]:
+    costs, window = _one(side, load, None, measure_costs)
+    progress(f"{side.name}: {costs}; then {_said(window)}")
+    return costs, window
+
+
 def _costs(load: Load, file: Path) -> int:
-    found: dict[str, dict[str, float]] = {}
-    for name, side in _COSTS.items():
-        costs, window = _one(SIDES[side], load, None, measure_costs)
-        found[name] = {field.name: round(getattr(costs, field.name), 8) for field in fields(Costs)}
-        progress(f"{name}: {found[name]}; then {_said(window)}")
+    """Measure them without queues, with queues in which nothing waits, and with such that are never empty."""
+    load = replace(load, poll_s=_COSTS_POLL_S)
+    off, _ = _measured_costs(SIDES["off"], load)
+    queues, _ = _measured_costs(SIDES["auto"], load)
+    _, waiting = _measured_costs(SIDES["always"], load)
+    # heartbeats that take longer there do so for what waits
+    queued_s = max(0.0, waiting.container_s(queues.beat_s, queues.call_s) - queues.container_s)
+    said_of = {"off": asdict(off) | {"queued_s": 0.0}, "queues": asdict(queues) | {"queued_s": queued_s}}
+    sides = {side: {name: round(seconds, 8) for name, seconds in costs.items()} for side, costs in said_of.items()}
     said = (
         f"python -m benchmarks.rm_bound --costs, {time.strftime('%Y-%m-%d', time.gmtime())}, {load.nodes} nodes, "
         f"one core of {_processor()}, Python {platform.python_version()}"
     )
-    file.write_text(json.dumps({"source": said, "sides": found}, indent=1) + "\n")
+    file.write_text(json.dumps({"source": said, "sides": sides}, indent=1) + "\n")
     progress(f"wrote {file}")
     return 0
 

@@ -64,6 +64,10 @@ class Window:
         """Processor time of the ResourceManager, s."""
         return self.rm_busy * self.seconds
 
+    def container_s(self, beat_s: float, call_s: float) -> float:
+        """Return what is left of it for each container, where heartbeats and calls take so much, s."""
+        return (self.rm_s - self.beats * beat_s - self.calls * call_s) / self.given
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -178,5 +182,4 @@ async def measure_costs(manager: Manager, side: Side, load: Load, folder: Path) 
             calling = await around.window(load.window_s / 2)
         call_s = (calling.rm_s - calling.beats * beat_s) / calling.calls
         full = await _hungry(around)
-        rest_s = full.rm_s - full.beats * beat_s - full.calls * call_s
-        return Costs(beat_s, call_s, rest_s / full.given), full
+        return Costs(beat_s, call_s, full.container_s(beat_s, call_s)), full

@@ -84,3 +84,12 @@ def test_calls_that_take_next_to_no_time_change_next_to_nothing() -> None:
 def test_what_is_not_simulated_with_it_is_refused(shape: ClusterShape, system: System) -> None:
     with pytest.raises(ValueError, match="take time"):
         simulate(shape, _BACKLOG, system, 1)
+
+
+def test_a_container_that_waits_at_its_node_costs_what_is_said_beside() -> None:
+    cheap, dear = (replace(_SHAPE, calls=replace(_COSTS, queued_s=seconds)) for seconds in (0.0, 0.01))
+    queued = replace(_AUTO, bound_least=1)
+    took = [simulate(shape, _BACKLOG, queued, 1, horizon_s=10.0).counts["served_us"] for shape in (cheap, dear)]
+    assert took[1] > 2 * took[0]
+    took = [simulate(shape, _BACKLOG, _OFF, 1, horizon_s=10.0).counts["served_us"] for shape in (cheap, dear)]
+    assert took[0] == took[1]  # nothing waits there

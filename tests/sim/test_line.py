@@ -61,9 +61,9 @@ def test_costs_come_with_the_code_and_say_how_they_were_measured() -> None:
         ("", "JSONDecodeError"),
         ("[]", "TypeError"),
         ('{"sides": {"off": {}}}', "beat_s"),
-        ('{"sides": {"off": {"beat_s": -1, "call_s": 0, "container_s": 0}}}', "0 to 10 s"),
-        ('{"sides": {"off": {"beat_s": 0, "call_s": 0, "container_s": 0}}}', "beat_s is 0"),
-        ('{"sides": {"off": {"beat_s": NaN, "call_s": 0, "container_s": 0}}}', "0 to 10 s"),
+        ('{"sides": {"off": {"beat_s": -1, "call_s": 0, "container_s": 0, "queued_s": 0}}}', "0 to 10 s"),
+        ('{"sides": {"off": {"beat_s": 0, "call_s": 0, "container_s": 0, "queued_s": 0}}}', "beat_s is 0"),
+        ('{"sides": {"off": {"beat_s": NaN, "call_s": 0, "container_s": 0, "queued_s": 0}}}', "0 to 10 s"),
     ],
 )
 def test_a_file_that_has_no_costs_is_refused_in_a_line(tmp_path: Path, text: str, what: str) -> None:

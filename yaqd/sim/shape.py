@@ -60,6 +60,8 @@ class CallCosts:
     call_s: float = 0.0
     #: beside these, for each container that is given: the decision, its tokens, what is said of it until it is over
     container_s: float = 0.0
+    #: and for each that is sent to wait at a node
+    queued_s: float = 0.0
     #: that serve calls, each one at a time
     cores: int = 1
 

@@ -116,7 +116,7 @@ def _write(folder: Path, table: Any, value: dict[str, Any]) -> None:
     wrote(path)
     said = (
         f"{value['slots']} slots a node, masters call every {value['poll_s']:g} s, a start takes "
-        f"{value['start_s']:g} s, cores of the ResourceManager: {value['cores']}, seeds: {value['seeds']}; "
+        f"{value['start_s']:g} s, cores of the ResourceManager: {value['cores']}, seeds: {value['seeds']}\n"
         f"{value['costs']}"
     )
     try:

@@ -30,8 +30,8 @@ MASTERS: Final = 20
 #: of the logarithm of tasks' durations
 NOISE: Final = 0.1
 #: what is looked at, and what goes before: tasks' durations, and no less than so much, s
-_WINDOW: Final = (2.0, 20.0)
-_WARM: Final = (2.0, 10.0)
+_WINDOW: Final = (1.5, 20.0)
+_WARM: Final = (1.5, 10.0)
 #: beside them, what it takes until all slots were given once, s a slot
 _FILLED_S: Final = 8e-4
 

@@ -12,7 +12,7 @@ from yaqd.sim.shape import CallCosts
 
 #: ours without queues at nodes, ours with them
 SIDES: Final = ("off", "queues")
-_NAMES: Final = ("beat_s", "call_s", "container_s")
+_NAMES: Final = ("beat_s", "call_s", "container_s", "queued_s")
 #: the longest that a call may take, s
 _MOST_S: Final = 10.0
 
@@ -60,4 +60,4 @@ def _costs(said: Mapping[str, Any]) -> CallCosts:
             raise ValueError(f"{name} is {seconds}; it must be 0 to {_MOST_S:g} s")
     if found["beat_s"] == 0.0:
         raise ValueError("beat_s is 0; a heartbeat takes some time")
-    return CallCosts(beat_s=found["beat_s"], call_s=found["call_s"], container_s=found["container_s"])
+    return CallCosts(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"])

@@ -76,6 +76,10 @@ class BusyManager:
         if self.is_on:
             self._takes(now, self._costs.container_s)
 
+    def sent_to_wait(self, now: float) -> None:
+        """Count what it takes beside that a container waits at its node."""
+        self._takes(now, self._costs.queued_s)
+
     # ---- heartbeats
 
     def joined(self, node: SimNode, now: float) -> None:
