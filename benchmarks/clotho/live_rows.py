@@ -131,7 +131,7 @@ class Ran:
     """One run: each flow's time since there were slots, and what its tasks took, s."""
 
     took_s: list[float]
-    #: what a task took beyond its sleep, and a new container until its first task, s; medians
+    #: what a task took beyond its sleep, the mean, and a new container until its first task, the median, s
     beyond_s: float
     move_s: float
 
@@ -242,7 +242,7 @@ def _ran(
             if attempt["container"] not in new:
                 new.add(attempt["container"])
                 moves.append((attempt["began_ms"] - attempt["started_ms"]) / 1000)
-    return Ran(took, statistics.median(beyond), statistics.median(moves))
+    return Ran(took, statistics.fmean(beyond), statistics.median(moves))
 
 
 # ---------------------------------------------------------------------------------------------- simulated
