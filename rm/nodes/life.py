@@ -13,6 +13,7 @@ from typing import Final
 from rm.applications.records import RmContainer
 from rm.applications.states import ContainerEvent, ContainerStage
 from rm.cluster import Cluster
+from rm.node_queues.named import NamedContainers
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.liveness import Liveness
 from rm.nodes.node import NodeEvent, RmNode
@@ -111,6 +112,7 @@ class Nodes:
         self._lose_containers(node, LOST_NODE, lambda container: container.id not in kept)
         node.running.clear()
         node.running_wire.clear()
+        node.named = NamedContainers()
         if node.containers:
             # They stay charged: the scheduler gets the node with them on it.
             log.info("node %s: back with %d containers", node.id, len(node.containers))
@@ -140,6 +142,7 @@ class Nodes:
         self.cluster.note_node_change(node)
         self._lose_containers(node, LOST_NODE, lambda _: True)
         node.running_wire.clear()
+        node.named = NamedContainers()
         self._gone[node.id] = None
         while len(self._gone) > _GONE_MAX:
             oldest = next(iter(self._gone))

@@ -193,6 +193,24 @@ def test_time_in_which_nobody_waited_starves_nobody() -> None:
     assert c.turns(10) == [1] * 10
 
 
+@pytest.mark.parametrize("by", ["a move", "a refresh", "the first order of all"])
+def test_time_where_no_order_passed_anybody_starves_nobody(by: str) -> None:
+    first = "fifo" if by == "the first order of all" else "lrtf"
+    c = Cluster(first, slots=4)
+    if by == "a refresh":
+        c.tell(QueuesRefreshed(spec("fair")))
+    large = c.app(queue="jobs" if by != "a move" else "rest")
+    small = c.app()
+    c.ask(large, 30)
+    c.now += 3600.0
+    c.beat()
+    c.ask(small, 10)
+    c.tell(QueuesRefreshed(spec("lrtf")) if by != "a move" else ApplicationMoved(large.application_id, "jobs"))
+    c.turns(3)
+    app = c.scheduler.view.applications[large.application_id]
+    assert app.leaf.path == "root.jobs" and not c.scheduler.view.jobs.of(app.id).is_starved
+
+
 def test_other_limits_hold_for_those_that_wait_already() -> None:
     c = Cluster("lrtf", slots=4)
     small, large = c.app(), c.app()

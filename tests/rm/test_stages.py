@@ -8,6 +8,7 @@ from rm.scheduler import recording
 from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
+    ApplicationEnded,
     ApplicationMoved,
     AttemptEnded,
     AttemptStarted,
@@ -136,6 +137,24 @@ def test_an_ask_that_needs_more_than_ends_at_a_time_has_a_node_reserved() -> Non
         cluster.beats(NODE)
         if cluster.of(small):
             cluster.end_one(small)
+    assert len(cluster.of(large)) == 1
+
+
+def test_an_ask_for_all_of_a_node_is_served_though_masters_come_and_go() -> None:
+    cluster = Cluster("shortest", slots=4)
+    before = cluster.begin("rest", master=SLOT)
+    large = cluster.begin("jobs")
+    cluster.asks(large, row(count=1, priority=MAP, size=SLOT * 4))
+    cluster.told(large, StageLeft(MAP, 1, task_s=5.0))
+    for _ in range(20):
+        cluster.now += 3.0
+        cluster.beats(NODE)
+        after = cluster.begin("rest", master=SLOT)
+        cluster.beats(NODE)
+        for container in cluster.of(before):
+            cluster.ends(container)
+        cluster.tell(ApplicationEnded(before.application_id))
+        before = after
     assert len(cluster.of(large)) == 1
 
 

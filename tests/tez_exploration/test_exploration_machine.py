@@ -370,6 +370,17 @@ def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times(is_late: bo
         assert any(run.error == "no such file" for run in runs) == (most < 9)
 
 
+def test_a_checkpoint_that_fails_as_all_is_stopped_costs_no_trial_its_life() -> None:
+    world = World.of("index", trials=4, epochs=20, losses_max=0, hopeless=99)
+    for slot in ("0.0", "1.0"):
+        world.do(ev.SlotCame(slot, "h"))
+    world.follow = _failing(world, is_late=False)  # type: ignore[method-assign, assignment]
+    world.do(ev.StopAsked("stopped"))
+    world.run()
+    assert world.end is not None and not world.lines
+    assert not any(run.error or run.losses for run in world.machine.runs.values())
+
+
 def _failing(world: World, *, is_late: bool) -> Callable[[Process, ev.Answer], None]:
     """Let checkpoints fail; late: once something else was heard, and the trial may have been chosen again."""
     follow = world.follow

@@ -80,8 +80,9 @@ class WorkLeft:
         self._message, self._made_at = pb.JobLeft(), now
         for stage in self._machine.left(now)[:STAGES_MAX]:
             entry = self._message.stages.add(
-                priority=stage.priority, tasks=stage.tasks, after=stage.after, running=stage.running, name=stage.name
+                priority=stage.priority, tasks=stage.tasks, after=stage.after, running=stage.running
             )
+            entry.name = stage.name.encode(errors="replace").decode()
             if stage.task_s is not None:
                 entry.task_ms = _ms(stage.task_s)
             if stage.work_s is not None:

@@ -25,8 +25,8 @@ class Starving:
         if not self._jobs.are_counted:
             return
         job = self._jobs.of(attempt.app.id)
-        if not attempt.asks.pending:
-            job.since = None
+        if not attempt.asks.pending or not attempt.app.leaf.spec.orders_jobs:
+            job.since = None  # where no order passes anybody, nothing is counted
         elif job.since is not None:
             job.given_back = 0
         else:
@@ -59,7 +59,9 @@ class Starving:
         later_mb = later_cores = 0
         known = [(attempt.app, jobs.of(attempt.app.id), attempt) for attempt in leaf.attempts.values()]
         for app, job, attempt in sorted(known, key=lambda one: (one[0].priority, -one[1].asked_at, -one[0].sequence)):
-            if attempt.asks.pending:
+            if job.since is None and attempt.master is not None:
+                self.waits(attempt, now)  # its queue has this order only now
+            if attempt.asks.pending and job.since is not None:
                 part = max(later_mb / mb if mb > 0 else 0.0, later_cores / cores if cores > 0 else 0.0)
                 more_s, job.counted_at = max(0.0, now - job.counted_at), now
                 job.waited_s += more_s

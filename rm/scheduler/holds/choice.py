@@ -163,8 +163,11 @@ class _Reserving:
 
 
 def may_leave_too_little(view: ClusterView, node: NodeView, ask: Ask) -> bool:
-    """Tell whether something that ends on the node, masters apart, may leave too little room for the ask."""
+    """Tell whether something that ends on the node may leave too little room for the ask: something smaller, or masters
+    that stay."""
     held, fits = view.containers, view.calculator.fits
+    if not fits(ask.capability + node.masters, node.total):
+        return True
     return any(not fits(ask.capability, size) and not held[one].is_master for one, size in node.containers.items())
 
 

@@ -277,7 +277,7 @@ class ExplorationMachine:
         if run is None or run.lap != event.lap or run.phase is TrialPhase.NONE:
             return
         was_running = self._has_news = run.phase is TrialPhase.RUNNING
-        makes_room = run.makes_room(self.trials.states[run.number])
+        makes_room = run.makes_room(self.trials.states[run.number], ending=bool(self.ending))
         went_on = bool(was_running and run.image_mb and event.error)  # from an image that may be to blame
         if went_on:
             self.placing.image_failed(run, event.error)

@@ -89,9 +89,13 @@ class Run:
         if not held:
             self.broken.append(len(self.shown))
 
-    def makes_room(self, state: int) -> bool:
-        """Return whether a trial in that state was told to make room; it may have been chosen again since."""
-        return state == TrialState.PARKED or (state == TrialState.RUNNING and self.phase is TrialPhase.LEAVING)
+    def makes_room(self, state: int, *, ending: bool) -> bool:
+        """Return whether a trial in that state was told to make room; it may have been chosen again since.
+
+        `ending`: all are told to leave, as the exploration ends.
+        """
+        is_chosen_again = state == TrialState.RUNNING and self.phase is TrialPhase.LEAVING and not ending
+        return state == TrialState.PARKED or is_chosen_again
 
     def freed(self) -> None:
         """Note that it has no process."""

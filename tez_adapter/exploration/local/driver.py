@@ -137,8 +137,8 @@ class LocalExploration:
             self._end(process)
             failure = str(message["failure"])
             # one that failed as it was suspended may go on: the machine says so
-            state = self._machine.trials.states[process.number]
-            if failure and not self._machine.run(process.number).makes_room(state):
+            state, ending = self._machine.trials.states[process.number], bool(self._machine.ending)
+            if failure and not self._machine.run(process.number).makes_room(state, ending=ending):
                 self._say(f"trial {process.number} failed: {failure}")
             self._do(ev.TrialOver(process.number, process.lap, failure))
 

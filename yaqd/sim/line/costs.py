@@ -58,6 +58,7 @@ def _costs(said: Mapping[str, Any]) -> CallCosts:
     for name, seconds in found.items():
         if not (math.isfinite(seconds) and 0.0 <= seconds <= _MOST_S):
             raise ValueError(f"{name} is {seconds}; it must be 0 to {_MOST_S:g} s")
-    if found["beat_s"] == 0.0:
-        raise ValueError("beat_s is 0; a heartbeat takes some time")
+    for name in ("beat_s", "container_s"):
+        if found[name] == 0.0:
+            raise ValueError(f"{name} is 0; it takes some time")
     return CallCosts(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"])

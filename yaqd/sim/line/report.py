@@ -1,5 +1,6 @@
 """What the cells say: a table, the line where queues begin to pay, and all of it as JSON."""
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Any, Final
@@ -27,11 +28,13 @@ class LinePoint:
 
     def gain(self, way: str) -> float:
         """Return how many times as many slots work as without queues."""
-        return self.found[way].used / self.found["off"].used
+        used, without = self.found[way].used, self.found["off"].used
+        return used / without if without else math.inf if used else 1.0
 
     def idle_s(self, way: str) -> float:
         """Return how long a slot idles from one task to the next, mean, s."""
-        return self.task_s * (1.0 / self.found[way].used - 1.0)
+        used = self.found[way].used
+        return self.task_s * (1.0 / used - 1.0) if used else math.inf
 
     def row(self) -> tuple[str, ...]:
         """Return what the table shows of it."""
