@@ -1,6 +1,7 @@
 """The job machine: scenarios, and random clusters that lie, lose and crash."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -39,14 +40,17 @@ def test_one_map_one_reduce_in_the_same_container() -> None:
 
 def test_what_is_left_is_told_stage_by_stage() -> None:
     drive = Driver(mapreduce(3, 2))
-    assert drive.machine.left(0.0) == (StageLeft(10, 3), StageLeft(20, 2, after=(10,))), "nobody has seen a task end"
+    later = StageLeft(20, 2, after=(10,), name="reduce")
+    assert drive.machine.left(0.0) == (StageLeft(10, 3, name="map"), later), "nobody has seen a task end"
     for number in range(2):
         drive.allocate(f"c{number}")
         drive(ev.TaskRequested(f"c{number}"))
     drive.now = 8.0
     drive(ev.AttemptSucceeded(AttemptId(0, 0, 0)))  # its container goes on with the third map
-    assert drive.machine.left(9.0) == (StageLeft(10, 2, 8.0, 7.0, 7.0, running=2), StageLeft(20, 2, after=(10,)))
-    assert drive.machine.left(1e9)[0] == StageLeft(10, 2, 8.0, 0.0, 0.0, running=2), "what has overrun is about to end"
+    maps = StageLeft(10, 2, 8.0, 7.0, 7.0, running=2, name="map")
+    assert drive.machine.left(9.0) == (maps, later)
+    overrun = replace(maps, work_s=0.0, longest_s=0.0)
+    assert drive.machine.left(1e9)[0] == overrun, "what has overrun is about to end"
     drive(ev.AttemptSucceeded(AttemptId(0, 1, 0)))
     drive(ev.AttemptSucceeded(AttemptId(0, 2, 0)))
     assert [stage.priority for stage in drive.machine.left(9.0)] == [20]
