@@ -50,6 +50,20 @@ class Beats:
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000 if ordered else float("nan")
 
 
+def heartbeat_of(node_id: common.NodeId) -> server.NodeHeartbeatRequest:
+    """Return the heartbeat of a healthy node that uses nothing."""
+    request = server.NodeHeartbeatRequest()
+    status = request.node_status
+    status.node_id.CopyFrom(node_id)
+    status.nodeHealthStatus.is_node_healthy = True
+    status.nodeHealthStatus.health_report = ""
+    status.nodeHealthStatus.last_health_report_time = int(time.time() * 1000)
+    for utilization in (status.containers_utilization, status.node_utilization):
+        utilization.pmem = utilization.vmem = 0
+        utilization.cpu = 0.0
+    return request
+
+
 class SimulatedNode:
     """One NodeManager as its ResourceManager sees it."""
 
@@ -61,15 +75,7 @@ class SimulatedNode:
         self._containers: dict[bytes, common.ContainerStatus] = {}
         self._resource = common.Resource(memory=memory_mb, virtual_cores=vcores)
         self._node_id = common.NodeId(host=host, port=port)
-        self._request = server.NodeHeartbeatRequest()
-        status = self._request.node_status
-        status.node_id.CopyFrom(self._node_id)
-        status.nodeHealthStatus.is_node_healthy = True
-        status.nodeHealthStatus.health_report = ""
-        status.nodeHealthStatus.last_health_report_time = int(time.time() * 1000)
-        for utilization in (status.containers_utilization, status.node_utilization):
-            utilization.pmem = utilization.vmem = 0
-            utilization.cpu = 0.0
+        self._request = heartbeat_of(self._node_id)
 
     async def register(self) -> tuple[MasterKey, int]:
         """Register; return the key of NM tokens and the ResourceManager's identifier."""

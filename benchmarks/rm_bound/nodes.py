@@ -5,7 +5,6 @@ came, started or ended here and nodes report out of turn. A task is a timer: wha
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -22,6 +21,7 @@ from yaqd.proto import yarn_server_pb2 as server
 from yaqd.proto.protocols import ResourceTracker
 
 from ..live_master import SLOT_MB
+from ..load_client import heartbeat_of
 from .lines import RpcLine
 
 _PORT: Final = 45454
@@ -96,15 +96,7 @@ class ClockNode:
         self._sent_at = 0.0
         self._next: asyncio.TimerHandle | None = None
         self._tick: asyncio.TimerHandle | None = None
-        self._request = server.NodeHeartbeatRequest()
-        status = self._request.node_status
-        status.node_id.host, status.node_id.port = host, _PORT
-        status.nodeHealthStatus.is_node_healthy = True
-        status.nodeHealthStatus.health_report = ""
-        status.nodeHealthStatus.last_health_report_time = int(time.time() * 1000)
-        for utilization in (status.containers_utilization, status.node_utilization):
-            utilization.pmem = utilization.vmem = 0
-            utilization.cpu = 0.0
+        self._request = heartbeat_of(common.NodeId(host=host, port=_PORT))
 
     # ---- registration
 

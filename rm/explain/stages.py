@@ -33,16 +33,14 @@ class ExplainStages:
             return None
         return {
             **self._told(leaf, weighed, place),
-            "stages": [{**one, "name": self._name(app, one["priority"])} for one in _stages(weighed, place)],
+            "stages": [{**one, "name": self._name(weighed, place, one["priority"])} for one in _stages(weighed, place)],
             "choices": _choices(weighed, weighed.sketches[place]),
         }
 
-    def _name(self, app: Application, priority: int) -> str | None:
+    def _name(self, weighed: Weighed, place: int, priority: int) -> str | None:
         """Return what its master calls a stage; None: it tells of none."""
-        attempt = self._cluster.scheduler.facts.application(app.id)
-        told = None
-        if attempt is not None and attempt.attempt is not None:
-            told = self._cluster.scheduler.facts.stage_told(attempt.attempt.id, priority)
+        attempt = weighed.sketches[place].app.attempt
+        told = self._cluster.scheduler.facts.stage_told(attempt.id, priority) if attempt is not None else None
         return told.name or None if told is not None else None
 
     def _told(self, leaf: LeafStages, weighed: Weighed, place: int) -> dict[str, Any]:

@@ -48,8 +48,3 @@ class NamedContainers:
             self._waiting, self._started = waiting, started
             self._stages = frozenset(known[wire] for wire in waiting), frozenset(known[wire] for wire in started)
         return self._stages
-
-
-def stages(status: server.NodeStatus) -> tuple[frozenset[ContainerId], frozenset[ContainerId]]:
-    """Return the containers that have not started on the node, and those that run."""
-    return NamedContainers().read(status)

@@ -14,7 +14,6 @@ from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.node_queues.chosen import ChosenBounds
 from rm.node_queues.estimates import Estimates
-from rm.node_queues.named import stages
 from rm.node_queues.reports import YAQ_QUEUE, node_queue_report
 from rm.node_queues.task_records import TaskRecords
 from rm.node_queues.told import Told
@@ -136,7 +135,7 @@ class NodeQueueing:
         """
         if not self.is_on or YAQ_QUEUE not in node.capabilities:
             return
-        waiting, _ = stages(node.status)
+        waiting, _ = node.named.read(node.status)
         for container in node.containers.values():
             if container.id in waiting and container.id not in kept:
                 self._place_lost(container)

@@ -1,13 +1,16 @@
 """A ResourceManager whose calls take time: it answers in turn, and late where it is busy."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from rm.scheduler.events import NodeQueueReported
 from tests.sim.sim_jobs import stage
 from yaqd.sim.engine import Engine
-from yaqd.sim.jobs import JobRun
+from yaqd.sim.jobs import ContainerRun, JobRun
+from yaqd.sim.nodes import SimNode
 from yaqd.sim.scheduling.service import BusyManager
 from yaqd.sim.shape import CallCosts, ClusterShape, NodeFailure, System
 from yaqd.sim.simulation import simulate
@@ -21,10 +24,19 @@ _BACKLOG = Workload(tuple(SimJob(f"job{number}", (stage(1000, 1.0),)) for number
 
 
 class _Polls:
-    """Notes when masters' calls are through."""
+    """Notes when masters' calls are through; no node beats."""
 
     def __init__(self) -> None:
         self.at: list[float] = []
+
+    def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
+        raise NotImplementedError
+
+    def served(self, node: SimNode, said: NodeQueueReported | None, ended: Iterable[ContainerRun], now: float) -> None:
+        raise NotImplementedError
+
+    def answered(self, node: SimNode, now: float) -> None:
+        raise NotImplementedError
 
     def polled(self, now: float, job: JobRun) -> None:
         self.at.append(now)
@@ -34,9 +46,9 @@ class _Polls:
 def test_calls_are_served_in_turn_by_the_cores_there_are(cores: int, through: list[float]) -> None:
     shape = ClusterShape(nodes=1, calls=CallCosts(beat_s=1.0, call_s=1.0, cores=cores))
     engine, polls = Engine(1.0, ((0.0, None),)), _Polls()
-    busy = BusyManager(shape, engine, polls, Random(1))  # type: ignore[arg-type]  # only calls are served here
+    busy, job = BusyManager(shape, engine, polls, Random(1)), JobRun(0, SimJob("job", (stage(1, 1.0),)), [[1.0]])
     for _ in range(4):
-        busy.calls(0.0, None)  # type: ignore[arg-type]  # handed on unread
+        busy.calls(0.0, job)
     engine.run(lambda now, what: None, lambda: len(polls.at) == 4, lambda: False, 100.0)
     assert polls.at == through
     assert busy.busy_s == 4.0

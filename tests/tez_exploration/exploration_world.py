@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import exp, inf
-from typing import Any
+from typing import Any, Self
 
 from tez_adapter.core.exploration import events as ev
 from tez_adapter.core.exploration.machine import ExplorationMachine
@@ -71,7 +71,7 @@ class World:
     metrics: Callable[[int], dict[str, float]] = lambda number: {}
 
     @classmethod
-    def of(cls, policy: str = "index", trials: int = 8, *, can_checkpoint: bool = True, **more: Any) -> "World":
+    def of(cls, policy: str = "index", trials: int = 8, *, can_checkpoint: bool = True, **more: Any) -> Self:
         rules = rules_for(**more)
         machine = ExplorationMachine(policy_of(policy, rules), Trials(trials, rules.terms.epochs), rules)
         return cls(machine, can_checkpoint)

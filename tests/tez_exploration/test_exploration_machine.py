@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf, nan
 
 import pytest
@@ -359,10 +360,10 @@ def test_a_stop_ends_what_can_keep_no_checkpoint() -> None:
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times(is_late: bool) -> None:
     for most in (0, 1, 9):
-        world = World.of("asha-promote", trials=9, epochs=20, losses_max=most, hopeless=99)
+        world = _FailingWorld.of("asha-promote", trials=9, epochs=20, losses_max=most, hopeless=99)
+        world.is_late = is_late
         world.do(ev.SlotCame("0.0", "h"))
         world.do(ev.SlotCame("0.1", "h"))
-        world.follow = _failing(world, is_late=is_late)  # type: ignore[method-assign, assignment]
         world.run()
         runs = world.machine.runs.values()
         assert len(world.lines) == sum(run.losses for run in runs) and max(run.losses for run in runs) <= most
@@ -371,29 +372,29 @@ def test_a_program_that_fails_as_it_is_suspended_goes_on_a_few_times(is_late: bo
 
 
 def test_a_checkpoint_that_fails_as_all_is_stopped_costs_no_trial_its_life() -> None:
-    world = World.of("index", trials=4, epochs=20, losses_max=0, hopeless=99)
+    world = _FailingWorld.of("index", trials=4, epochs=20, losses_max=0, hopeless=99)
     for slot in ("0.0", "1.0"):
         world.do(ev.SlotCame(slot, "h"))
-    world.follow = _failing(world, is_late=False)  # type: ignore[method-assign, assignment]
     world.do(ev.StopAsked("stopped"))
     world.run()
     assert world.end is not None and not world.lines
     assert not any(run.error or run.losses for run in world.machine.runs.values())
 
 
-def _failing(world: World, *, is_late: bool) -> Callable[[Process, ev.Answer], None]:
-    """Let checkpoints fail; late: once something else was heard, and the trial may have been chosen again."""
-    follow = world.follow
-    waiting: list[ev.TrialOver] = []
+@dataclass
+class _FailingWorld(World):
+    """Checkpoints fail."""
 
-    def followed(process: Process, answer: ev.Answer) -> None:
-        world.events += waiting
-        waiting.clear()
-        if answer.order is ev.Order.SUSPEND:
-            world.processes.pop((process.number, process.lap))
-            over = ev.TrialOver(process.number, process.lap, "no such file")
-            (waiting if is_late and world.processes else world.events).append(over)
-        else:
-            follow(process, answer)
+    #: that is known once something else was heard, and the trial may have been chosen again
+    is_late: bool = False
+    waiting: list[ev.Event] = field(default_factory=list)
 
-    return followed
+    def follow(self, process: Process, answer: ev.Answer) -> None:
+        self.events += self.waiting
+        self.waiting.clear()
+        if answer.order is not ev.Order.SUSPEND:
+            super().follow(process, answer)
+            return
+        self.processes.pop((process.number, process.lap))
+        over = ev.TrialOver(process.number, process.lap, "no such file")
+        (self.waiting if self.is_late and self.processes else self.events).append(over)
