@@ -60,9 +60,11 @@ def divide(milli: int, weights: Mapping[NodeId, int], most: Mapping[NodeId, int]
             shares[node] = most[node]
             del open_nodes[node]
         left = max(0, left - sum(most[node] for node in full))
-    for node, weight in open_nodes.items():  # what is rounded goes to those that come later
-        share = left * weight // total
-        shares[node], left, total = share, left - share, total - weight
+    weight, given = 0, 0
+    for node in open_nodes:  # sums are rounded: so each share is its exact one rounded down or up, and within its most
+        weight += open_nodes[node]
+        shares[node] = left * weight // total - given
+        given += shares[node]
     return shares
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rm.nodes.cores import ApplicationCores, beat_after, divide
@@ -21,6 +21,7 @@ UNKNOWN = ApplicationId(1, 1)
     st.integers(0, 100_000),
     st.lists(st.tuples(st.integers(1, 64), st.integers(1, 64_000)), min_size=1, max_size=5),
 )
+@example(3, [(1, 1), (1, 1), (1, 1), (2, 1), (2, 1)])
 def test_the_parts_make_up_the_whole(milli: int, nodes: list[tuple[int, int]]) -> None:
     weights = {node: weight for node, (weight, _) in zip(NODES, nodes, strict=False)}
     most = {node: limit for node, (_, limit) in zip(NODES, nodes, strict=False)}
