@@ -33,7 +33,7 @@ from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
 from yaqd.model import Resource
 from yaqd.policies.asks.rows import AskRow
-from yaqd.sim.jobs import ContainerRun, JobRun
+from yaqd.sim.jobs import ContainerRun, JobRun, StageRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.scheduling.passes import Passes
@@ -62,8 +62,7 @@ class Central(Model):
         self._by_host: Final = {node.id.host: node for node in self.nodes}
         #: containers of nodes that are gone, which the ResourceManager still counts
         self._gone: dict[int, list[ContainerRun]] = {}
-        self._limit_at = -math.inf
-        self._limit = 0
+        self._limit, self._limit_at = 0, -math.inf
         #: how often, and when next, the ResourceManager looks for queues below their guarantee
         self._look_every_s: Final = limits.preemption.interval_s
         self._look_at = self._look_every_s if system.preempt else math.inf
@@ -176,11 +175,13 @@ class Central(Model):
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.is_lost:
             self.place_lost(run, now)
-        decisions = self.scheduler.handle(ContainerEnded(run.container_id), now)
-        if decisions:
-            self.take(decisions, now)
+        self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
         if run.is_lost:
             self._tell_lost(run, now)
+        elif self.shape.lived.hears_by_polls:
+            self.task_done(run)
+            self._tell_news_of(run.stage, now)
+            self._poll_from(run.stage.job, now)
 
     def report_queue(self, node: SimNode, now: float) -> None:
         """Report how long the node's queue is, and tell the node how long the ResourceManager lets it be."""
@@ -227,6 +228,10 @@ class Central(Model):
         if self.system.out_of_turn:
             self.beat_at_once(node, now)  # that it came is news too; where a heartbeat takes no time nobody minds
 
+    def _tell_news_of(self, stage: StageRun, now: float) -> None:
+        if self.tells_estimates and not stage.job.is_over and self.estimates.is_news(stage):
+            self._tell_estimates(stage.job, now)
+
     def _tell_estimates(self, job: JobRun, now: float) -> None:
         for group in job.groups.values():
             self.take(self.scheduler.handle(Estimated(job.id, group.key[0], group.stage.estimate), now), now)
@@ -234,9 +239,8 @@ class Central(Model):
     def container_done(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if run.is_taken:
             return
-        stage = run.stage
-        if self.tells_estimates and not run.is_lost and not stage.job.is_over and self.estimates.is_news(stage):
-            self._tell_estimates(stage.job, now)
+        if not run.is_lost and not self.shape.lived.hears_by_polls:
+            self._tell_news_of(run.stage, now)
         node.ended.append(run)
         self.changed(node)
         if self.system.out_of_turn:
@@ -319,6 +323,8 @@ class Central(Model):
     def polled(self, now: float, job: JobRun) -> None:
         """Take in a manager's call and answer it."""
         job.poll_due = -1.0
+        if job.unheard:
+            self.hear(job, now)
         if job.is_over:
             return
         lost, job.lost = job.lost, []

@@ -264,6 +264,10 @@ class JobRun:
         #: let in at, s; negative: it is not
         self.started = -1.0
         self.first_run = -1.0
+        #: its last process ended
+        self.last_end = -1.0
+        #: stages with tasks that are done, of which its manager has not heard; values mean nothing
+        self.unheard: dict[StageRun, None] = {}
         #: containers that were given and are not over
         self.holds = 0
         #: what the ResourceManager has for its manager's next poll

@@ -2,17 +2,15 @@
 break. Who sends what where is a system's own part.
 """
 
-import gc
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Final
 
 from nm.node_queue import Arrived, Decision, Ended, Launch, NodeQueue, Preempt, Tick
 from yaqd.model import NodeId, Resource
-from yaqd.sim.engine import Engine
+from yaqd.sim.engine import Engine, without_collecting
 from yaqd.sim.estimates import Estimates
 from yaqd.sim.jobs import ContainerRun, JobRun, StageRun
 from yaqd.sim.nodes import PORT, SimNode
@@ -38,6 +36,8 @@ class Model:
         #: nodes that are up, and those that will be again
         self._up = shape.nodes
         self._returning = 0
+        #: the machine is done with the starts before, s
+        self._starts_free_at = 0.0
         phases = self.random("heartbeats")
         self.engine: Final = Engine(
             shape.heartbeat_s, sorted(((phases.random() * shape.heartbeat_s, n) for n in self.nodes), key=_phase)
@@ -47,7 +47,7 @@ class Model:
         self._admitted = 0
         self._line: deque[JobRun] = deque()
         for job in self.jobs:
-            self.engine.at(job.spec.arrival_s, self._submitted, job)
+            self.engine.at(job.spec.arrival_s + shape.lived.register_s, self._submitted, job)
         for failure in shape.failures:
             if 0 <= failure.node < shape.nodes:
                 self.engine.at(failure.at_s, self._fail, failure)
@@ -58,7 +58,7 @@ class Model:
 
     def run(self, *, horizon_s: float, skip_idle: bool) -> SimResult:
         may_matter = self.beats_matter if skip_idle else _always
-        with _without_collecting():
+        with without_collecting():
             # managers poll on where nothing can be placed any more; up to a horizon that is an end as good as any
             is_over = self._is_over if math.isfinite(horizon_s) else self._is_over_or_lost
             now = self.engine.run(self.beat, is_over, may_matter, horizon_s)
@@ -172,8 +172,9 @@ class Model:
     def _job_over(self, job: JobRun, now: float) -> None:
         spec = job.spec
         first = job.first_run if job.first_run >= 0.0 else now
+        ended = max(job.last_end, job.started)
         self.recorder.jobs[job.index] = JobResult(
-            spec.name, spec.user, spec.queue, spec.arrival_s, job.started, first, now, job.tasks
+            spec.name, spec.user, spec.queue, spec.arrival_s, job.started, first, ended, job.tasks
         )
         self._left -= 1
         self._admitted -= 1
@@ -181,16 +182,23 @@ class Model:
         if self._line:
             self._admit(self._line.popleft(), now)
 
-    def _task_done(self, run: ContainerRun, now: float) -> None:
+    def task_done(self, run: ContainerRun) -> None:
+        """Count a task that did its work. Its manager is to hear of it."""
         stage = run.stage
-        job = stage.job
         stage.done += 1
-        job.done += 1
-        self.estimates.ended(stage, now - run.started)
+        stage.job.done += 1
+        self.estimates.ended(stage, run.ended - run.started)
+        stage.job.unheard[stage] = None
+
+    def hear(self, job: JobRun, now: float) -> None:
+        """Have the job's manager hear of its tasks that are done."""
+        stages, job.unheard = job.unheard, {}
         if job.done == job.tasks:
             self._job_over(job, now)
-        elif stage.readers:
-            self._output_grew(stage, now)
+            return
+        for stage in stages:
+            if stage.readers:
+                self._output_grew(stage, now)
 
     def _output_grew(self, stage: StageRun, now: float) -> None:
         wants = False
@@ -239,7 +247,10 @@ class Model:
     def launch(self, run: ContainerRun, node: SimNode, now: float) -> None:
         shape = self.shape
         node.running += 1
-        run.started = started = max(now, run.arrived + shape.prepare_s) + shape.start_gap_s
+        begun = max(now, run.arrived + shape.prepare_s)
+        if shape.lived.start_turn_s > 0.0:
+            begun = self._starts_free_at = max(begun, self._starts_free_at) + shape.lived.start_turn_s
+        run.started = started = begun + shape.start_gap_s
         stage = run.stage
         stage.launched += 1
         if stage.job.first_run < 0.0:
@@ -284,7 +295,10 @@ class Model:
         run.ended = now
         self.recorder.ran(run.stage.job.index, run.arrived, run.started, now, done=True)
         self._leave(run, node)
-        self._task_done(run, now)
+        run.stage.job.last_end = now
+        if not self.shape.lived.hears_by_polls:
+            self.task_done(run)
+            self.hear(run.stage.job, now)
         self.container_done(run, node, now)
         decisions = node.queue.handle(Ended(run.container_id), now)
         if decisions:
@@ -371,18 +385,6 @@ class Model:
 
 def _phase(entry: tuple[float, SimNode]) -> tuple[float, int]:
     return entry[0], entry[1].index
-
-
-@contextmanager
-def _without_collecting() -> Iterator[None]:
-    """A run makes no cycles, and looking for them among a million tasks again and again takes a tenth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _always() -> bool:

@@ -67,6 +67,18 @@ class CallCosts:
 
 
 @dataclass(frozen=True, slots=True)
+class LivedTimes:
+    """What a live run shows beside its tasks' work; a twin of the run is given it, measured in that run."""
+
+    #: from a job's submission to its manager's first call
+    register_s: float = 0.0
+    #: managers hear of their tasks' ends from the ResourceManager, and not from the tasks
+    hears_by_polls: bool = False
+    #: what processors are busy with one start, and no other start gets on meanwhile: all nodes share one machine
+    start_turn_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterShape:
     nodes: int = 80
     slots: int = 10
@@ -101,6 +113,8 @@ class ClusterShape:
     queues: tuple[tuple[str, float], ...] = (("default", 100.0),)
     #: further lines of capacity-scheduler.xml, without the prefix `yarn.scheduler.capacity.`
     scheduler: tuple[tuple[str, str], ...] = ()
+    #: of systems with a ResourceManager
+    lived: LivedTimes = LivedTimes()
 
     @property
     def total_slots(self) -> int:

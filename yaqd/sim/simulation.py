@@ -57,6 +57,8 @@ def simulate(
     if shape.calls.beat_s and (system.name not in BUSY_SYSTEMS or shape.failures):
         names = " and ".join(BUSY_SYSTEMS)
         raise ValueError(f"a ResourceManager whose calls take time is simulated for {names}, without failures of nodes")
+    if shape.lived.hears_by_polls and not issubclass(_MODELS[system.name], Central):
+        raise ValueError(f"hears_by_polls is for systems whose managers poll a ResourceManager, not for {system.name}")
     model = _MODELS[system.name](shape, workload, system, seed)
     if clock is None:
         return model.run(horizon_s=horizon_s, skip_idle=skip_idle)
