@@ -57,14 +57,14 @@ def _letters(number: int) -> str:
     return "".join(ascii_lowercase[number // 26**place % 26] for place in (1, 0))
 
 
-def mixed(scale: float, slots: int) -> Workload:
+def mixed(scale: float, slots: int, *, load: float = _MIX_LOAD, long_jobs: int = _LONG[0]) -> Workload:
     """Short and long jobs in random order; a long one alone fills the cluster three times."""
     chooser = random.Random(_SEED)
     kinds = []
-    for name, (jobs, tasks, seconds) in (("short", _SHORT), ("long", _LONG)):
+    for name, (jobs, tasks, seconds) in (("short", _SHORT), ("long", (long_jobs, *_LONG[1:]))):
         kinds += [(name, tasks, seconds)] * max(2, round(jobs * scale))
     chooser.shuffle(kinds)
-    gap_s = sum(tasks * seconds for _, tasks, seconds in kinds) / len(kinds) / (slots * _MIX_LOAD)
+    gap_s = sum(tasks * seconds for _, tasks, seconds in kinds) / len(kinds) / (slots * load)
     jobs_made, arrival_s = [], 0.0
     for name, tasks, seconds in kinds:
         stage = SimStage(name="work", tasks=tuple(SimTask(seconds, priority=_PRIORITY) for _ in range(tasks)))

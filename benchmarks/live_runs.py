@@ -14,7 +14,7 @@ from typing import Any
 from yaqd.sim.workload import SimJob, Workload
 
 from .live_master import Addresses, Failures, LiveJob
-from .live_tasks import StartLog, Task, start_gaps, utilization
+from .live_tasks import StartLog, Task, TaskRecord, record, start_gaps, utilization
 from .options import progress
 
 _PRIORITY = 20
@@ -35,6 +35,14 @@ class Loaded:
     started: int
     #: of the nodes' queues at the end
     bounds: list[int]
+    #: of tasks that waited at their nodes
+    queued_gaps_s: list[float] = field(default_factory=list)
+    #: tasks that started, s since they were asked for
+    records: list[TaskRecord] = field(default_factory=list)
+    #: that were asked for, since when s after that the window begins, and how long it is
+    asked: int = 0
+    warm_s: float = 0.0
+    window_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -53,6 +61,16 @@ class Traced:
     gaps_s: list[float] = field(default_factory=list)
     #: of all, from their masters' having a container to the process
     launches_s: list[float] = field(default_factory=list)
+    #: of each job, from its submission to its first ask
+    ready_s: list[float] = field(default_factory=list)
+    #: of each job, stage by stage, what became of its tasks; seconds since the trace began
+    stages: list[list[list[TaskRecord]]] = field(default_factory=list)
+    submitted_at: list[float] = field(default_factory=list)
+
+    @property
+    def tasks(self) -> list[TaskRecord]:
+        """What became of each, job by job."""
+        return [task for job in self.stages for stage in job for task in stage]
 
     @property
     def gap_s(self) -> float:
@@ -110,10 +128,27 @@ async def backlog(
         failures.add(job.failures)  # as of now: killing the rest is no failure
         bounds = await asyncio.to_thread(queue_bounds, where)
         await job.kill()
-        tasks = job.tasks
-        started = sum(1 for task in tasks if task.started_at is not None)
-        gaps = start_gaps(tasks, start, end)
-        return Loaded(utilization(tasks, slots, start, end), gaps, failures, log.doubled, started, bounds)
+        return _loaded(log, slots, (start, end), warm_s, failures, bounds)
+
+
+def _loaded(
+    log: StartLog, slots: int, window: tuple[float, float], warm_s: float, failures: Failures, bounds: list[int]
+) -> Loaded:
+    start, end = window
+    begun = [task for task in log.tasks if task.started_at is not None]
+    return Loaded(
+        utilization(begun, slots, start, end),
+        start_gaps(begun, start, end),
+        failures,
+        log.doubled,
+        len(begun),
+        bounds,
+        start_gaps(begun, start, end, queued=True),
+        [record(task, start - warm_s) for task in begun],
+        len(log.tasks),
+        warm_s,
+        end - start,
+    )
 
 
 async def trace(
@@ -142,6 +177,9 @@ async def trace(
             bounds,
             start_gaps(log.tasks, began, time.monotonic(), queued=True),
             [_started(task) - task.given_at for task in log.tasks if task.given_at is not None],
+            [min(task.asked_at for task in job.tasks) - job.submitted_at for job in jobs],
+            [[[record(task, began) for task in stage.tasks] for stage in job.stages] for job in jobs],
+            [job.submitted_at - began for job in jobs],
         )
 
 
@@ -220,9 +258,7 @@ async def shares(
         bounds = await asyncio.to_thread(queue_bounds, where)
         await asyncio.gather(*(job.kill() for job in jobs.values()))
         end = start + window_s
-        started = sum(1 for task in log.tasks if task.started_at is not None)
-        gaps = start_gaps(log.tasks, start, end)
-        loaded = Loaded(utilization(log.tasks, slots, start, end), gaps, failures, log.doubled, started, bounds)
+        loaded = _loaded(log, slots, (start, end), warm_s, failures, bounds)
     worst = 0.0
     for second in range(int(window_s - span_s) + 1):
         span = (start + second, start + second + span_s)
@@ -234,13 +270,13 @@ async def shares(
 
 async def latencies(
     where: Addresses, folder: Path, *, count: int, poll_s: float, heartbeat_s: float, tolerates_waiting: bool
-) -> tuple[list[float], list[int]]:
+) -> tuple[list[float], list[int], list[float]]:
     """Asks for one container after another on an idle cluster; seconds from each ask to the running process.
 
-    And the bounds of the nodes' queues in the end.
+    And the bounds of the nodes' queues in the end, and the part of these seconds from the master's having it.
     """
     chooser = random.Random(1)
-    found = []
+    found, launches = [], []
     with StartLog(folder) as log:
         job = LiveJob(
             where,
@@ -256,9 +292,10 @@ async def latencies(
             await job.run_stage(stage)
             (task,) = stage.tasks
             found.append(_started(task) - task.asked_at)
+            launches.append(_started(task) - (task.given_at or 0.0))
         bounds = await asyncio.to_thread(queue_bounds, where)
         await job.finish()
-    return found, bounds
+    return found, bounds, launches
 
 
 def _started(task: Task) -> float:

@@ -38,6 +38,28 @@ class Task:
         return self.started_at + self.duration_s
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """What became of one task, s since its trace began."""
+
+    node: str
+    duration_s: float
+    asked_s: float
+    given_s: float
+    started_s: float
+    #: its master heard of its end; None: it has not
+    told_s: float | None
+
+
+def record(task: Task, began: float) -> TaskRecord:
+    """Return what became of a task that has started; raises ValueError where it has not."""
+    if task.given_at is None or task.started_at is None:
+        raise ValueError(f"task {task.number} has not started")
+    asked_s, given_s, started_s = (moment - began for moment in (task.asked_at, task.given_at, task.started_at))
+    told_s = None if task.told_at is None else task.told_at - began
+    return TaskRecord(task.node, task.duration_s, asked_s, given_s, started_s, told_s)
+
+
 class StartLog:
     """Numbers tasks and notes their starts; one for each run."""
 

@@ -22,6 +22,8 @@ class Options:
     sides: tuple[str, ...]
     #: of the benchmark's own switches, those that are on
     switches: frozenset[str] = frozenset()
+    #: folder where what was measured of each task is kept; empty: it is not
+    keep: str = ""
 
     def wants(self, row_id: str) -> bool:
         return not self.only or row_id in self.only
@@ -43,8 +45,10 @@ def parse_options(
     runs: int = 3,
     switches: Mapping[str, str] = {},
     words: Sequence[str] | None = None,
+    keeps: bool = False,
 ) -> Options:
-    """Reads the command line, or `words`; `switches`: the benchmark's own, with what each does."""
+    """Reads the command line, or `words`; `switches`: the benchmark's own, with what each does; `keeps`: it can keep
+    what it measured of each task."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}", description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument("--runs", type=int, default=runs, help=f"runs of each side (default {runs})")
@@ -53,12 +57,15 @@ def parse_options(
     parser.add_argument("--side", choices=("ours", "theirs"), help="run one side alone")
     for name, does in switches.items():
         parser.add_argument(f"--{name}", action="store_true", help=does)
+    if keeps:
+        parser.add_argument("--keep", default="", metavar="FOLDER", help="keep what was measured of each task there")
     given = parser.parse_args(words)
     if given.runs < 1 or not 0 < given.scale <= 100:
         parser.error("--runs must be at least 1, --scale above 0 and at most 100")
     sides = (given.side,) if given.side else ("ours", "theirs")
     on = frozenset(name for name in switches if getattr(given, name))
-    return Options(given.json, given.runs, tuple(given.only), given.scale, sides, on)
+    keep = given.keep if keeps else ""
+    return Options(given.json, given.runs, tuple(given.only), given.scale, sides, on, keep)
 
 
 def stock_jars() -> HadoopJars | None:

@@ -11,20 +11,25 @@ The masters say where they register that their containers may wait, which is an 
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
 for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with masters like theirs, live and simulated.
 
+Every trace that was run has its simulated twin in the end, both sides, with what was measured for it. There "ours" is
+what was lived and "theirs" what was simulated, as in the rows `fidelity-*`. `--keep FOLDER` keeps the runs of traces,
+and a later call with the same folder takes them from there.
+
+`hive-fair-*`, `small-first-*` and `heartbeat-3s-*` have stock with its best policy of the study, below its capacity.
 All three sides of `queue-or-event` have jobs in srjf. Stock is in fifo throughout, and beyond its capacity in `hive-*`.
 
 Rows that share a run (`hive-median` and `hive-p95`) are measured in one. The `fidelity-*` rows hold the runs of ours
-and of stock against the simulator's of the same jobs: there "theirs" is what it foretold, and the ratio should be 1.
+against the simulator's of the same jobs: the ratio should be 1.
 Times at `--scale 1`: `utilization-*` 2 minutes a variant; `hive-*`, `fidelity-*`, `queue-or-event` and `low-load` 15
-minutes a variant and run; `short-jobs` and `longest-job` 8; `longest-under-load` 11; `shares` 4; `start-latency` 3.
-`--scale` shortens windows and traces.
+minutes a variant and run; `short-jobs` and `longest-job` 8; `longest-under-load` 11; `shares` 4; `start-latency` 3;
+`hive-fair-*` and `heartbeat-3s-*` 20; `small-first-*` 7. `--scale` shortens windows and traces.
 """
 
 import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,11 +38,14 @@ from yaqd.ipc.loop import run
 from yaqd.sim.workload import Workload
 
 from . import live_runs as runs
-from .live_cluster import NODES, Variant, ours, running, stock, stock_opportunistic
-from .live_master import Addresses
-from .live_mixes import earlier_runs, hive, longest, mixed
+from .live_cluster import JOB_ORDER, NODES, Variant, ours, running, stock, stock_opportunistic
+from .live_facts import bound_of, facts_of
+from .live_fair import FAIR_ROWS, measure_fair, percentile
+from .live_load_twins import backlog_twin, latency_twin, shares_twin
+from .live_mixes import hive, longest, mixed
 from .live_runs import Loaded, Traced
-from .live_simulated import foretell, quantile
+from .live_simulated import quantile
+from .live_traced import Traces
 from .options import Options, parse_options, progress, show, stock_jars
 from .report import Row, make_row
 from .stock.artifacts import HadoopJars
@@ -72,11 +80,12 @@ AT_LEAST = {
     "longest-under-load": "at most 1.5 x by FIFO + 60 s, and short jobs' median under FIFO's",
     "shares": "5 points",
     "start-latency": "20x",
+    **FAIR_ROWS,
 }
-_NODE_ORDER, _JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
+_NODE_ORDER, _SHIPPED_JOB_ORDER = "yaq.queue.order", "yaq.queue.job-order"
 _QUEUES = ours(queues=True, events=False)
 #: the order of jobs is that of the other two: a leaf queue that names none goes to fifo where queues are off
-_EVENTS = ours(queues=False, events=True, site={"yarn.scheduler.capacity.root.default.ordering-policy": "srjf"})
+_EVENTS = ours(queues=False, events=True, site={JOB_ORDER: "srjf"})
 _BOTH = ours(queues=True, events=True)
 #: ours decides as stock's capacity scheduler does: when nodes report, with their regular heartbeats
 #: how far queues fill slots where that is what is asked of them; as shipped they leave a twentieth idle
@@ -94,8 +103,11 @@ class Bench:
     folder: Path
     rows: list[Row] = field(default_factory=list)
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _traced: dict[tuple[str, str], list[Traced]] = field(default_factory=dict)
+    traces: Traces = field(init=False)
     _clusters: int = 0
+
+    def __post_init__(self) -> None:
+        self.traces = Traces(self.options, self.jars, self.place, POLL_S, self.tolerates_waiting)
 
     @property
     def tolerates_waiting(self) -> bool:
@@ -122,7 +134,8 @@ class Bench:
             "masters say that they tolerate waiting": "yes" if tolerates else "no",
         }
         facts = self.beside.setdefault(row, common)
-        facts[variant.name] = f"{variant.facts()}; {text}"
+        said = facts.get(variant.name, variant.facts())
+        facts[variant.name] = said if text in said else f"{said}; {text}"
         progress(f"{row}: {variant.name}: {text}")
 
     def add(
@@ -136,13 +149,23 @@ class Bench:
     def utilization(self, row: str, duration_s: float) -> None:
         """Slots used while more is asked for than fits, decided at the nodes' regular heartbeats alone."""
         found: dict[str, list[float]] = {}
+        twins: dict[str, list[float]] = {}
         for variant in self.wanted(UTILIZATION):
             for _ in range(self.options.runs):
                 loaded = self._backlog(variant, duration_s)
                 found.setdefault(variant.name, []).append(100 * loaded.utilization)
-                self.note(row, variant, f"{100 * loaded.utilization:.1f} %, {_facts(loaded, variant)}")
+                self.note(row, variant, f"{100 * loaded.utilization:.1f} %, {facts_of(loaded, variant)}")
+                twins.setdefault(variant.name, []).append(self._backlog_twin(variant, loaded, duration_s))
+        for name, foretold in twins.items():
+            self.add(f"twin of {row}: {name}", found[name], foretold, "% of slots")
         theirs, _, own = (found.get(variant.name, []) for variant in UTILIZATION)
         self.add(row, own, theirs, "% of slots", higher_is_better=True)
+
+    def _backlog_twin(self, variant: Variant, loaded: Loaded, duration_s: float) -> float:
+        by_seed = backlog_twin(
+            variant, loaded, slots=_SLOTS, duration_s=duration_s, poll_s=POLL_S, aware=self.tolerates_waiting
+        )
+        return 100 * statistics.median(by_seed)
 
     def _backlog(self, variant: Variant, duration_s: float) -> Loaded:
         place = self.place()
@@ -165,34 +188,17 @@ class Bench:
 
     def traced(self, row: str, what: str, workload: Workload, variant: Variant, slots: int) -> list[Traced]:
         """The trace's runs on that variant, made once however many rows look at them."""
-        key = (what, variant.name)
-        if key not in self._traced:
-            self._traced[key] = [self._trace(workload, variant, slots) for _ in range(self.options.runs)]
-        for traced in self._traced[key]:
+        lived = self.traces.run(what, workload, variant, slots)
+        for traced in lived:
             submitted, started = traced.from_submission_s, traced.from_start_s
             text = (
-                f"from submission p50 {quantile(submitted, 0.5):.1f} p95 {quantile(submitted, 0.95):.1f} s, "
+                f"from submission p50 {quantile(submitted, 0.5):.1f} p95 {quantile(submitted, 0.95):.1f} "
+                f"worst {max(submitted):.1f} s, "
                 f"from start p50 {quantile(started, 0.5):.1f} p95 {quantile(started, 0.95):.1f} s, "
-                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {_facts(traced, variant)}"
+                f"{len(submitted)} jobs in {traced.took_s:.0f} s, {facts_of(traced, variant)}"
             )
             self.note(row, variant, text)
-        return self._traced[key]
-
-    def _trace(self, workload: Workload, variant: Variant, slots: int) -> Traced:
-        place = self.place()
-        with running(variant, self.jars, place / "cluster", slots) as where:
-            run(self._play(where, place, earlier_runs(workload), variant))
-            return run(self._play(where, place, workload, variant))
-
-    def _play(self, where: Addresses, place: Path, workload: Workload, variant: Variant) -> Coroutine[Any, Any, Traced]:
-        return runs.trace(
-            where,
-            place,
-            workload,
-            poll_s=POLL_S,
-            opportunistic=variant.opportunistic,
-            tolerates_waiting=self.tolerates_waiting,
-        )
+        return lived
 
     def hive(self, row: str, share: float, theirs: Variant) -> None:
         """One percentile of Hive-MS at 0.9 of capacity."""
@@ -203,15 +209,11 @@ class Bench:
         """One percentile of Hive-MS, live against simulated; the row is ours, stock's stands beside it."""
         workload = hive(self.options.scale, NODES * _HIVE_SLOTS, load=0.9)
         for variant in self.wanted([stock(), _BOTH]):
-            traced = self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
-            gap_s = statistics.median(t.gap_s for t in traced)
-            aware = self.tolerates_waiting
-            foretold = foretell(variant, workload, _HIVE_SLOTS, poll_s=POLL_S, gap_s=gap_s, aware=aware).at(share)
-            lived = [quantile(t.from_submission_s, share) for t in traced]
-            text = f"simulated {foretold:.1f} s, live {statistics.median(lived):.1f} s"
-            self.note(row, variant, f"{text}: {foretold / statistics.median(lived):.2f}x")
+            self.traced(row, "hive", workload, variant, _HIVE_SLOTS)
+            twin = self.traces.twin("hive", variant)
+            self.note(row, variant, twin.facts())
             if variant.is_ours:
-                self.add(row, lived, [foretold], "s")
+                self.add(row, twin.live(share), [twin.foretold.at(share)], "s")
 
     def low_load(self, row: str) -> None:
         """A tenth of the load, so a tenth of the jobs in the same time."""
@@ -243,7 +245,7 @@ class Bench:
         workload = mixed(self.options.scale, NODES * _SLOTS)
         found = []
         for order in ("srjf", "fifo"):
-            site = {_NODE_ORDER: order, _JOB_ORDER: order}
+            site = {_NODE_ORDER: order, _SHIPPED_JOB_ORDER: order}
             variant = ours(queues=True, events=True, name=f"ours, {order}", site=site)
             if self.options.ours:
                 found.append([value(traced) for traced in self.traced(row, "mix", workload, variant, _SLOTS)])
@@ -255,12 +257,12 @@ class Bench:
         workload = longest(self.options.scale, NODES * _LONGEST_SLOTS, load=1.0)
         found = []
         for order in ("srjf", "fifo") if self.options.ours else ():
-            site = {_NODE_ORDER: order, _JOB_ORDER: order}
+            site = {_NODE_ORDER: order, _SHIPPED_JOB_ORDER: order}
             variant = ours(queues=True, events=True, name=f"ours, {order}", site=site)
             traces = self.traced(row, "longest", workload, variant, _LONGEST_SLOTS)
-            found.append([max(_of(traced, "long")) for traced in traces])
+            found.append([percentile(1.0, "long")(traced) for traced in traces])
             for traced in traces:
-                long_s, short_s = max(_of(traced, "long")), quantile(_of(traced, "short"), 0.5)
+                long_s, short_s = percentile(1.0, "long")(traced), percentile(0.5, "short")(traced)
                 self.note(row, variant, f"the long job {long_s:.1f} s, short ones p50 {short_s:.1f} s")
         if found:
             self.add(row, found[0], found[1], "s")
@@ -290,7 +292,18 @@ class Bench:
                         )
                     )
                 found[variant.is_ours].append(worst)
-                self.note(row, variant, f"at most {worst:.1f} points off, {_facts(loaded, variant)}")
+                self.note(row, variant, f"at most {worst:.1f} points off, {facts_of(loaded, variant)}")
+                foretold = shares_twin(
+                    variant,
+                    loaded,
+                    _SHARES,
+                    slots=_SLOTS,
+                    duration_s=5.0,
+                    poll_s=POLL_S,
+                    span_s=_SHARES_SPAN_S,
+                    aware=self.tolerates_waiting,
+                )
+                self.add(f"twin of {row}: {variant.name}", [worst], foretold, "points")
         self.add(row, found[True], found[False], "points")
 
     def start_latency(self, row: str) -> None:
@@ -302,7 +315,7 @@ class Bench:
             heartbeat_s = variant.heartbeat_ms / 1000
             count = max(3, int(_ASKS * self.options.scale))
             with running(variant, self.jars, place / "cluster", _SLOTS) as where:
-                taken, bounds = run(
+                taken, bounds, launches = run(
                     runs.latencies(
                         where,
                         place,
@@ -314,7 +327,15 @@ class Bench:
                 )
             found[variant.name] = taken
             text = f"median {1000 * quantile(taken, 0.5):.0f} ms, 95 % within {1000 * quantile(taken, 0.95):.0f} ms"
-            self.note(row, variant, f"{text}, {_bound(bounds, variant)}, nothing waits", poll_s=_QUICK_POLL_S)
+            self.note(row, variant, f"{text}, {bound_of(bounds, variant)}, nothing waits", poll_s=_QUICK_POLL_S)
+            foretold = latency_twin(
+                variant,
+                statistics.median(launches),
+                slots=_SLOTS,
+                poll_s=_QUICK_POLL_S,
+                aware=self.tolerates_waiting,
+            )
+            self.add(f"twin of {row}: {variant.name}", taken, foretold, "s")
         self.add(row, found.get(variants[2].name, []), found.get(variants[0].name, []), "s")
 
     def run(self) -> None:
@@ -330,37 +351,19 @@ class Bench:
             "fidelity-p95": lambda row: self.fidelity(row, 0.95),
             "queue-or-event": self.queue_or_event,
             "low-load": self.low_load,
-            "short-jobs": lambda row: self.mix(row, lambda t: quantile(_of(t, "short"), 0.5)),
-            "longest-job": lambda row: self.mix(row, lambda t: max(_of(t, "long"))),
+            "short-jobs": lambda row: self.mix(row, percentile(0.5, "short")),
+            "longest-job": lambda row: self.mix(row, percentile(1.0, "long")),
             "longest-under-load": self.longest,
             "shares": self.shares,
             "start-latency": self.start_latency,
+            **{row: lambda row: measure_fair(self, row, self.options.scale) for row in FAIR_ROWS},
         }
         for row in AT_LEAST:
             if self.options.wants(row):
                 work[row](row)
-
-
-def _of(traced: Traced, kind: str) -> list[float]:
-    pairs = zip(traced.names, traced.from_submission_s, strict=True)
-    return [seconds for name, seconds in pairs if name.startswith(kind)]
-
-
-def _facts(result: Loaded | Traced, variant: Variant) -> str:
-    """Bound of the queues, median gap between a process and the next on its slot, and what went wrong."""
-    waited = result.gaps_s if isinstance(result, Loaded) or result.bounds or variant.opportunistic else []
-    gap = f"start gap {1000 * statistics.median(waited):.0f} ms" if waited else "nothing waited at a node"
-    failures = result.failures
-    statuses = "".join(f", {count} with exit status {status}" for status, count in sorted(failures.by_status.items()))
-    first = f" ({' '.join(failures.first.split())[:160]})" if failures.first else ""
-    losses = f"{failures.refused_starts} starts refused{statuses}, {result.doubled} run twice{first}"
-    return f"{_bound(result.bounds, variant)}, {gap}, {losses}"
-
-
-def _bound(bounds: Sequence[int], variant: Variant) -> str:
-    if variant.opportunistic and not variant.is_ours:
-        return f"b {variant.queue_length}"
-    return f"b {min(bounds)} to {max(bounds)}" if bounds else "no queues"
+        for twin in self.traces.twins():
+            self.rows += twin.rows()
+            self.beside[f"twin {twin.name}"] = {"measured": twin.facts()}
 
 
 def main() -> int:
@@ -370,6 +373,7 @@ def main() -> int:
         "queues at the nodes against stock YARN",
         list(AT_LEAST),
         runs=1,
+        keeps=True,
         switches={_UNAWARE: "masters that do not say that they tolerate waiting, as those of MapReduce and Spark"},
     )
     jars = stock_jars() if options.theirs else None

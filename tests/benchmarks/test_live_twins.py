@@ -1,0 +1,137 @@
+"""The simulated twins of live traces: what is measured of starts, and runs that are kept."""
+
+import statistics
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.live_cluster import ours, stock
+from benchmarks.live_load_twins import backlog_twin, latency_twin
+from benchmarks.live_master import Failures
+from benchmarks.live_mixes import mixed
+from benchmarks.live_runs import Loaded, Traced
+from benchmarks.live_tasks import Task, TaskRecord, record
+from benchmarks.live_traced import Traces, keep, kept, settings_of
+from benchmarks.live_twins import Lived, at_once, start_turn, twin
+from benchmarks.options import parse_options
+from benchmarks.yaq_live import UTILIZATION
+
+WORKLOAD = mixed(0.1, 32)
+OURS = ours(queues=True, events=True, name="ours")
+
+
+def started(node: str, given: float, start: float, seconds: float) -> TaskRecord:
+    return TaskRecord(node, seconds, given, given, start, start + seconds + 1.0)
+
+
+def traced(launch_s: float = 0.1, turn_s: float = 0.02) -> Traced:
+    """A run in which all tasks of a job come at once."""
+    stages, ends = [], []
+    for job in WORKLOAD:
+        at = job.arrival_s
+        tasks = [
+            started(f"n{number}", at, at + launch_s + turn_s * number, task.duration_s)
+            for number, task in enumerate(job.stages[0].tasks)
+        ]
+        stages.append([tasks])
+        ends.append(max(task.started_s + task.duration_s for task in tasks) - at)
+    names = [job.name for job in WORKLOAD]
+    launches = [launch_s] * 9
+    failures = Failures({1: 2}, 1, "why")
+    return Traced(ends, ends, failures, 0, 9.0, names, [1, 2], [], launches, [0.05] * 9, stages, [0.0] * 9)
+
+
+def test_those_that_wait_at_their_node_are_no_part_of_a_burst() -> None:
+    tasks = [
+        started("a", 0.0, 0.1, 2.0),
+        started("a", 0.0, 0.1, 5.0),
+        started("a", 1.0, 2.2, 5.0),  # in the slot that got free at 2.1
+        started("a", 6.0, 6.1, 5.0),  # in the one that is free since 5.1
+        started("b", 1.0, 3.0, 5.0),  # nothing ended there
+    ]
+    assert list(at_once(tasks)) == [tasks[0], tasks[1], tasks[3], tasks[4]]
+
+
+def test_the_turn_of_a_start_is_seen_where_many_start_at_once() -> None:
+    burst = [started(f"n{number}", 0.001 * number, 0.3 + 0.02 * number, 5.0) for number in range(11)]
+    assert start_turn(burst) == pytest.approx(0.02)
+    assert start_turn(burst[:5]) == 0.0, "too few"
+    assert start_turn([*burst[:5], *(replace(task, given_s=3.0, started_s=3.1) for task in burst[5:10])]) == 0.0
+    spread = [replace(task, node="one", given_s=task.given_s + number) for number, task in enumerate(burst)]
+    assert start_turn(spread) == 0.0
+
+
+def test_a_task_that_has_not_started_has_no_record() -> None:
+    task = Task(0, 2.0)
+    with pytest.raises(ValueError, match="task 0 has not started"):
+        record(task, 0.0)
+    task.asked_at, task.given_at, task.started_at, task.told_at, task.node = 11.0, 12.0, 12.5, 15.0, "a"
+    assert record(task, 10.0) == TaskRecord("a", 2.0, 1.0, 2.0, 2.5, 5.0)
+
+
+def test_a_run_that_was_kept_is_not_made_again(tmp_path: Path) -> None:
+    words = ["--keep", str(tmp_path), "--scale", "0.1"]
+    options = parse_options("yaq_live", "", ["hive-median"], runs=1, words=words, keeps=True)
+
+    def no_place() -> Path:
+        raise AssertionError("nothing is to be run")
+
+    traces = Traces(options, None, no_place, 1.0, True)
+    keep(traced(), tmp_path / "mix-ours-0.1-0.json", settings_of(WORKLOAD, OURS, 8, aware=True))
+    assert traces.run("mix", WORKLOAD, OURS, 8) == [traced()]
+    with pytest.raises(AssertionError, match="nothing is to be run"):
+        traces.run("mix", WORKLOAD, stock(), 8)
+
+
+def test_a_kept_run_of_other_jobs_or_settings_is_refused(tmp_path: Path) -> None:
+    path, of = tmp_path / "some.json", settings_of(WORKLOAD, OURS, 8, aware=True)
+    keep(traced(), path, of)
+    assert kept(path, of) == traced()
+    others = [
+        settings_of(mixed(0.2, 32), OURS, 8, aware=True),
+        settings_of(WORKLOAD, replace(OURS, site={"yaq.queue.order": "lrtf"}), 8, aware=True),
+        settings_of(WORKLOAD, OURS, 8, aware=False),
+    ]
+    for other in others:
+        with pytest.raises(ValueError, match="other jobs or other settings"):
+            kept(path, other)
+
+
+def test_a_twin_is_told_what_its_run_showed_and_rows_hold_both() -> None:
+    runs = [traced(), traced(0.3)]
+    found = twin(Lived("mix", WORKLOAD, OURS, 8, runs), poll_s=1.0, aware=True)
+    assert found.times.start_turn_s == pytest.approx(0.02) and found.times.register_s == 0.05
+    assert found.times.hears_by_polls
+    assert found.gap_s == pytest.approx(0.2 - 0.02), "of the two runs, without the turn"
+    median, p95 = found.rows()
+    assert (median.id, p95.id) == ("twin of mix: ours: median", "twin of mix: ours: p95")
+    assert median.runs == 2 and median.theirs == found.foretold.at(0.5)
+    assert median.ratio == pytest.approx(found.foretold.at(0.5) / median.ours)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_backlog_in_the_simulator_uses_what_heartbeats_and_starts_leave(waits: bool) -> None:
+    variant = UTILIZATION[2] if waits else UTILIZATION[0]
+    records = [started("a", 9.0 * number, 9.0 * number + 0.1, 5.0) for number in range(9)]
+    gaps = [0.02] * 9 if waits else []
+    loaded = Loaded(0.5, [0.1] * 9, Failures(), 0, 9, [2, 3], gaps, records, 600, 13.0, 30.0)
+
+    def used(gap_s: float) -> float:
+        told = replace(
+            loaded,
+            queued_gaps_s=[gap_s] * 9 if waits else [],
+            records=[replace(task, started_s=task.given_s + gap_s) for task in records],
+        )
+        return statistics.median(backlog_twin(variant, told, slots=8, duration_s=5.0, poll_s=1.0, aware=True))
+
+    soon, late = used(0.02), used(1.0)
+    assert 0.95 < soon <= 1.0 if waits else 0.6 < soon < 0.9, "without queues a slot waits for the next heartbeat"
+    assert late < soon - 0.08, "a start takes a second more, of six"
+
+
+def test_one_container_at_a_time_waits_for_a_heartbeat_unless_asks_are_decided() -> None:
+    by_beats = latency_twin(stock(), 0.2, slots=8, poll_s=0.02, aware=True)
+    at_asks = latency_twin(OURS, 0.2, slots=8, poll_s=0.02, aware=True)
+    assert min(by_beats) >= 0.2 and statistics.median(by_beats) > 0.4 and max(by_beats) < 3.3, "the next of four nodes"
+    assert statistics.median(at_asks) == pytest.approx(0.2, abs=0.01)
