@@ -13,14 +13,16 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Final, Self
 
 _FILE_BYTES: Final = 32 << 20
 _BUFFER_BYTES: Final = 4 << 20
 _PAGE: Final = 4096
-#: of the trial of seeks, at most
+#: of one round of seeks, at most
 _SEEKS: Final = 256
 _SEEKS_S: Final = 0.25
+_ROUNDS: Final = 3
 #: a disk with less room is not written to for this
 _FREE_BYTES_MIN: Final = 1 << 30
 _FORMAT: Final = struct.Struct(">IQQ")
@@ -48,7 +50,7 @@ class DiskFacts:
 
 
 def try_disk(folder: Path, available_bytes: int) -> DiskFacts | None:
-    """Try the disk; leaves nothing. Blocking, for about a second on a slow disk.
+    """Try the disk; leaves nothing. Blocking, for some two seconds on a slow disk.
 
     None where it cannot be tried: no such folder, a file system in memory or without direct access, too full.
     """
@@ -80,12 +82,21 @@ def _bytes_per_s(descriptor: int, buffer: mmap.mmap) -> int:
 
 
 def _seek_us(descriptor: int) -> int:
-    """The median, so that what else the disk has to do meanwhile counts little."""
-    draw, taken = random.Random(0), list[float]()
+    """The middle round's mean: what else the disk does in one round counts for nothing.
+
+    A disk that is let do so many requests a second takes some at once, and then none for a while. Most of its reads
+    cost next to nothing, so no single read says what they cost together.
+    """
+    draw = random.Random(0)
     with mmap.mmap(-1, _PAGE) as page:
-        began = time.perf_counter()
-        while len(taken) < _SEEKS and (not taken or time.perf_counter() - began < _SEEKS_S):
-            started = time.perf_counter()
-            os.preadv(descriptor, [page], draw.randrange(_FILE_BYTES // _PAGE) * _PAGE)
-            taken.append(time.perf_counter() - started)
-    return max(1, round(sorted(taken)[len(taken) // 2] * 1e6))
+        means = [_round_s(descriptor, page, draw) for _ in range(_ROUNDS)]
+    return max(1, round(median(means) * 1e6))
+
+
+def _round_s(descriptor: int, page: mmap.mmap, draw: random.Random) -> float:
+    """Seconds of a read somewhere in the file, on average."""
+    count, spent, began = 0, 0.0, time.perf_counter()
+    while count < _SEEKS and spent < _SEEKS_S:
+        os.preadv(descriptor, [page], draw.randrange(_FILE_BYTES // _PAGE) * _PAGE)
+        count, spent = count + 1, time.perf_counter() - began
+    return spent / count

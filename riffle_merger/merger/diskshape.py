@@ -8,6 +8,7 @@ from statistics import median
 from typing import Final
 
 from riffle_merger.merger.disk import DiskFacts
+from riffle_merger.merger.memory import available_bytes
 from riffle_merger.plan.automatic import DiskShape
 from yaqd.config import Configuration
 
@@ -36,10 +37,11 @@ class KnownDisk:
     def read(cls, conf: Configuration, folder: Path) -> "KnownDisk":
         """Looks at the folder's disk where the configuration says nothing. Raises ConfigError."""
         seek_ms, mb_per_s = _TURNING if is_turning(folder) else _SOLID
+        cache_mb = available_bytes() * _CACHE_SHARE / 1e6
         shape = DiskShape(
             seek_s=conf.get_float(_SEEK_KEY, seek_ms, minimum=0, maximum=10_000) / 1000,
             bytes_per_s=conf.get_float(_SPEED_KEY, mb_per_s, minimum=0.001, maximum=1e6) * 1e6,
-            cache_bytes=conf.get_float(_CACHE_KEY, _available_mb() * _CACHE_SHARE, minimum=0, maximum=1e9) * 1e6,
+            cache_bytes=conf.get_float(_CACHE_KEY, cache_mb, minimum=0, maximum=1e9) * 1e6,
             merge_memory=conf.get_size_bytes(_MEMORY_KEY, 512 << 20, minimum=1)
             / conf.get_int(_AT_ONCE_KEY, 2, minimum=1, maximum=64),
         )
@@ -76,13 +78,3 @@ def is_turning(folder: Path) -> bool:
     except OSError:
         pass
     return False
-
-
-def _available_mb() -> float:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) / 1000
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0.0

@@ -10,9 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
-import psutil
-
 from riffle_merger.merger.disk import try_disk
+from riffle_merger.merger.memory import available_bytes
 from riffle_merger.merger.merger import Merger, MergerSettings
 from riffle_merger.service.launch import MergerLaunch
 from riffle_merger.service.server import MergerService, end_within, limit_process
@@ -54,7 +53,7 @@ def _say_merged() -> None:
 
 def _say_disk(folder: str) -> None:
     """In a thread of its own, since a disk may hang: a line of what it does."""
-    facts = try_disk(Path(folder), psutil.virtual_memory().available)
+    facts = try_disk(Path(folder), available_bytes())
     if facts is not None:
         _say(facts.pack().hex().encode("ascii"))
 

@@ -309,7 +309,8 @@ def test_no_buffer_is_given_back_while_somebody_reads_into_it(tmp_path: Path, wh
             return super().submit(held)
 
     if where == "before":
-        bad.write_bytes(b"?" + bad.read_bytes()[1:])
+        whole = bad.read_bytes()
+        bad.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
     order = MergeOrder("1", (tmp_path,), tuple(names))
     pool = Pool(64 << 10, buffer_bytes=16 << 10)
     with Reader(2 * READERS) as reader, pytest.raises(NotMergeable, match="bad"):
