@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
+from riffle_merger.format.ahead import announce
 from riffle_merger.format.checksum import crc32
 from riffle_merger.format.index import IndexEntry, SpillIndex
 from riffle_merger.merger.errors import MergeError, NotMergeable
@@ -120,7 +121,7 @@ class Windows:
         """
         for source, of_input in zip(self._inputs, window.extents, strict=True):
             for extent in of_input:
-                os.posix_fadvise(source.descriptor, extent.offset, extent.end - extent.offset, os.POSIX_FADV_WILLNEED)
+                announce(source.descriptor, extent.offset, extent.end - extent.offset)
 
     def read(self, window: Window, share: int, shares: int) -> None:
         """Fills its views, as far as they belong to every so manieth input: the threads that read together take one

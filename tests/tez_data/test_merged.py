@@ -1,6 +1,8 @@
 """Reduces that read merged files: one request for all of them, in place where they lie on their own node."""
 
+import os
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from riffle_merger.format.index import SpillIndex
 from riffle_merger.format.merged import DATA_SUFFIX, INDEX_SUFFIX, MERGED_FOLDER, MergedIndex
-from tez_adapter.data import MapOutput, ReduceInput
+from tez_adapter.data import MapOutput, ReduceInput, localmerged
 from tez_adapter.data.fetch import Fetcher, FetchFailure
 from tez_adapter.data.fetchplan import FetchPlan, FetchSettings, MapLocation
 
@@ -106,6 +108,32 @@ def test_a_merged_file_of_this_node_is_read_in_place_and_its_order_restored(tmp_
     for name in names:
         (tmp_path / "node" / "output" / name / "file.out").unlink()  # nothing but the merged file is left
     assert fetch(tmp_path, tmp_path / "node", names) == (expected(12), 0)
+
+
+@pytest.mark.parametrize("stretch", [None, 700])
+def test_the_disk_is_told_of_a_reducers_part_in_stretches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stretch: int | None
+) -> None:
+    told: list[tuple[int, int]] = []
+
+    def advise(_: int, offset: int, length: int, advice: int) -> None:
+        if advice == os.POSIX_FADV_WILLNEED:
+            told.append((offset, offset + length))
+
+    monkeypatch.setattr(os, "posix_fadvise", advise)
+    if stretch is not None:
+        monkeypatch.setattr(localmerged, "_STRETCH_BYTES", stretch)
+    names = write_maps(tmp_path / "node", 12)
+    merge(tmp_path / "node", names)
+    assert fetch(tmp_path, tmp_path / "node", names) == (expected(12), 0)
+    entries = MergedIndex.load(tmp_path / "node" / MERGED_FOLDER / f"one{INDEX_SUFFIX}").segments(1)
+    starts = {entry.start for entry in entries}
+    ends = {entry.start + entry.part_length for entry in entries}
+    assert told[0][0] == min(starts) and told[-1][1] == max(ends)
+    # no byte between two of them is left out, and a segment that lies in one is not told again
+    assert all(second[0] <= first[1] < second[1] for first, second in pairwise(told))
+    assert all(begin in starts for begin, _ in told)
+    assert len(told) == 1 if stretch is None else 2 <= len(told) < len(names)
 
 
 @pytest.mark.parametrize(
