@@ -8,6 +8,7 @@ import errno
 import os
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -46,6 +47,29 @@ def missing(path: Path, error: OSError) -> OutputMissing:
     return OutputUnreadable(path, error)
 
 
+@dataclass(slots=True)
+class FileCounts:
+    """What finding segments costs beside reading them. From any thread."""
+
+    #: files, indexes included
+    opens: int = 0
+    #: indexes of map outputs and of merged files that were read, and their bytes
+    index_reads: int = 0
+    index_bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def opened(self) -> None:
+        with self._lock:
+            self.opens += 1
+
+    def index_read(self, size: int) -> None:
+        """Notes that an index was opened and read."""
+        with self._lock:
+            self.opens += 1
+            self.index_reads += 1
+            self.index_bytes += size
+
+
 class OpenFile:
     """An open file. Closed when it is out of the cache and its last user is done."""
 
@@ -80,6 +104,7 @@ class OpenFiles:
     """From any thread."""
 
     def __init__(self, files_max: int) -> None:
+        self.counts = FileCounts()
         self._files_max = files_max
         self._files: OrderedDict[Path, OpenFile] = OrderedDict()
         self._lock = threading.Lock()
@@ -95,6 +120,7 @@ class OpenFiles:
             descriptor = os.open(path, OPEN_FLAGS)  # a slow disk must not hold up other threads
         except OSError as error:
             raise missing(path, error) from None
+        self.counts.opened()
         with self._lock:
             other = self._files.pop(path, None)
             if other is not None:

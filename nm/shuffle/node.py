@@ -88,7 +88,7 @@ class NodeShuffle:
     async def figures(self) -> dict[str, Any]:
         """Returns what was counted since the start, for people and programs that look at the node."""
         statistics, merged = self.service.statistics, self.service.merged
-        reads = statistics.reads
+        reads, files = statistics.reads, self._outputs.files.counts
         return {
             "connections": statistics.connections,
             "requests": statistics.requests,
@@ -100,6 +100,9 @@ class NodeShuffle:
             "mergedReads": reads.merged_reads,
             "mergedSegments": reads.merged_segments,
             "fallbacks": reads.fallbacks,
+            "opens": files.opens,
+            "indexReads": files.index_reads,
+            "indexBytes": files.index_bytes,
             "keptBytes": merged.kept_bytes,
             "mergedMaps": merged.maps,
             "merger": await self._merger_figures(),

@@ -159,7 +159,9 @@ class MapOutputs:
                     why = found
                 continue
             try:
-                return self._verified(app_dir, folder, descriptor)
+                output = self._verified(app_dir, folder, descriptor)
+                self.files.counts.index_read(os.fstat(descriptor).st_size)
+                return output
             except FormatError as error:
                 raise OutputMissing(f"{folder}: {error}") from None
             except OSError as error:  # a folder, for one: containers make these files

@@ -162,7 +162,8 @@ class OutputMerging:
         now = asyncio.get_running_loop().time()
         folders = self._directories.app_dirs(job.user, job.application)
         index_bytes_max = self._service.merged.index_cache_bytes
-        scan = FolderScan(folders, partial(self._outputs.load, job), index_bytes_max=index_bytes_max)
+        load, counts = partial(self._outputs.load, job), self._outputs.files.counts
+        scan = FolderScan(folders, load, index_bytes_max=index_bytes_max, counts=counts)
         return _Job(job, scan, JobWatch(self._settings, now))
 
     def _act(self, job_id: str, state: _Job, found: Found) -> None:

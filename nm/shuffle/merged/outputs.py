@@ -10,7 +10,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from nm.shuffle.answer import shuffle_headers
-from nm.shuffle.files import OutputMissing, OutputUnreadable, missing
+from nm.shuffle.files import FileCounts, OutputMissing, OutputUnreadable, missing
 from nm.shuffle.jobs import ShuffleJob
 from nm.shuffle.merged.kept import KeptSegments
 from nm.shuffle.merged.segment import MergedFile, Part, Run, give_up
@@ -36,7 +36,7 @@ PUBLISHED_MAPS_MAX = 50_000
 _FILES_MAX = 50_000
 
 
-def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int) -> MergedIndex:
+def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int, counts: FileCounts) -> MergedIndex:
     """Reads and verifies the index of a merged file that really lies in the folder. Blocking.
 
     An index that takes more than `bytes_max` in memory is refused; a file of more bytes is not read. Raises
@@ -49,6 +49,7 @@ def load_merged(path: Path, index_path: Path, *, folder: Path, bytes_max: int) -
         if not stat.S_ISREG(found.st_mode):
             raise OutputMissing(f"{path} is not a file")
         index = MergedIndex.load(index_path, bytes_max=min(bytes_max, INDEX_BYTES_MAX))
+        counts.index_read(index_path.lstat().st_size)
         index.check_file(found.st_size, name=str(path))
         if not index.partitions:
             raise OutputMissing(f"{index_path} has no partition")
@@ -74,6 +75,7 @@ class MergedOutputs:
 
     def __init__(self, outputs: MapOutputs, kept: KeptSegments, *, index_cache_bytes: int) -> None:
         self._outputs = outputs
+        self._counts = outputs.files.counts
         self._kept = kept
         #: for all indexes that are kept, and so for any one
         self.index_cache_bytes = index_cache_bytes
@@ -148,7 +150,7 @@ class MergedOutputs:
                 continue
             names.add(name)  # whatever is wrong with it: it is not read for each request
             try:
-                index = load_merged(path, index_path, folder=folder, bytes_max=self.index_cache_bytes)
+                index = self._load(path, index_path, folder)
             except OutputUnreadable:
                 names.discard(name)
                 return
@@ -227,8 +229,7 @@ class MergedOutputs:
         try:
             index = self._indexes.get(file.path)
             if index is None:
-                folder = file.path.parent
-                index = load_merged(file.path, file.index_path, folder=folder, bytes_max=self.index_cache_bytes)
+                index = self._load(file.path, file.index_path, file.path.parent)
                 self._remember(file.path, index)
             else:
                 self._indexes.move_to_end(file.path)
@@ -242,6 +243,11 @@ class MergedOutputs:
         except (OutputMissing, FormatError) as error:
             give_up(file, error)
             return None
+
+    def _load(self, path: Path, index_path: Path, folder: Path) -> MergedIndex:
+        """Raises OutputMissing."""
+        most = self.index_cache_bytes
+        return load_merged(path, index_path, folder=folder, bytes_max=most, counts=self._counts)
 
     def _remember(self, path: Path, index: MergedIndex) -> None:
         self._forget_index(path)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nm.shuffle.files import OutputMissing
+from nm.shuffle.files import FileCounts, OutputMissing
 from nm.shuffle.merged.outputs import PUBLISHED_MAPS_MAX, load_merged
 from nm.shuffle.merged.segment import MergedFile
 from nm.shuffle.merged.watch import Output
@@ -47,13 +47,15 @@ class FolderScan:
         load: Callable[[str], MapOutput],
         *,
         index_bytes_max: int = INDEX_BYTES_MAX,
+        counts: FileCounts | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         """`load`: the map output of that name, or OutputMissing. `index_bytes_max`: memory for a merged file's index.
-        `now_ns`: the clock of the file system."""
+        `counts` grows with each index of a merged file that is read. `now_ns`: the clock of the file system."""
         self._app_dirs = tuple(app_dirs)
         self._load = load
         self._index_bytes_max = index_bytes_max
+        self._counts = counts or FileCounts()
         self._now_ns = now_ns
         self._known: set[str] = set()
         #: in merged files that were returned
@@ -132,7 +134,8 @@ class FolderScan:
         if self._unusable.get(str(index_path)) == states:
             return None
         try:
-            index = load_merged(data, index_path, folder=app_dir / MERGED_FOLDER, bytes_max=self._index_bytes_max)
+            folder, most = app_dir / MERGED_FOLDER, self._index_bytes_max
+            index = load_merged(data, index_path, folder=folder, bytes_max=most, counts=self._counts)
         except OutputMissing:
             self._unusable[str(index_path)] = states
             return None
