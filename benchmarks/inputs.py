@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,6 +34,9 @@ class Digest:
     #: Sum of each line's CRC-32, without its line end.
     crc_sum: int
 
+    def __add__(self, other: "Digest") -> "Digest":
+        return Digest(self.count + other.count, self.crc_sum + other.crc_sum)
+
 
 class WrongAnswer(Exception):
     """A timed run produced something else than its input demands."""
@@ -50,6 +54,12 @@ def record_file(records: int, seed: int = 1) -> tuple[Path, Digest]:
     return path, _generated(path, lambda stream: _write_records(stream, records, seed))
 
 
+def hash_file(lines: int, seed: int = 1) -> tuple[Path, Digest]:
+    """Lines of a hundred bytes as `sha256sum` prints them, of files that are not there; and their digest."""
+    path = cache_root() / "inputs" / f"hashes-{seed}-{lines}.txt"
+    return path, _generated(path, lambda stream: _write_hashes(stream, lines, seed))
+
+
 def digest(lines: Iterable[bytes]) -> Digest:
     """The digest of lines."""
     count = total = 0
@@ -64,6 +74,19 @@ def check_word_counts(parts: Iterable[bytes], expected: Digest) -> None:
     found = digest(line for part in parts for line in part.splitlines())
     if found != expected:
         raise WrongAnswer(f"word count is wrong: {found}, expected {expected}")
+
+
+def check_line_order(parts: Iterable[bytes], expected: Digest) -> None:
+    """Checks that the lines of the part files, taken in order, are all there and in order."""
+    last, found = b"", Digest(0, 0)
+    for part in parts:
+        lines = part.splitlines()
+        if lines != sorted(lines) or (lines and lines[0] < last):
+            raise WrongAnswer("sort is wrong: lines out of order")
+        last = lines[-1] if lines else last
+        found += digest(lines)
+    if found != expected:
+        raise WrongAnswer(f"sort is wrong: {found}, expected {expected}")
 
 
 def check_total_order(parts: Iterable[bytes], expected: Digest) -> None:
@@ -132,6 +155,19 @@ def _write_records(stream: BinaryIO, records: int, seed: int) -> Digest:
         stream.write(batch)
         total += _crc_sum(batch)
     return Digest(records, total)
+
+
+def _write_hashes(stream: BinaryIO, lines: int, seed: int) -> Digest:
+    found = Digest(0, 0)
+    for start in range(0, lines, _BATCH_LINES):
+        numbers = range(start, min(lines, start + _BATCH_LINES))
+        batch = [
+            b"%s  /data/%012d/%013d" % (sha256(b"%d %d" % (seed, number)).hexdigest().encode(), seed, number)
+            for number in numbers
+        ]
+        stream.write(b"\n".join(batch) + b"\n")
+        found += digest(batch)
+    return found
 
 
 def _records(random: np.random.Generator, start: int, count: int) -> bytes:

@@ -30,6 +30,8 @@ _READS_PER_S: Final = 1000
 _MAPS: Final = 400
 _REDUCES: Final = 100
 _BLOCK: Final = 16 << 10
+#: words after which there are merged files
+_MERGED: Final = ("merge", "look")
 
 
 def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
@@ -64,6 +66,14 @@ def _stage(root: Path, group: Path, maps: int, side: str) -> dict[str, float]:
         return {"stage_s": seconds} | facts | server.ask("counts")
 
 
+def _drop(folder: Path) -> None:
+    """Outputs and merged files from the page cache, whoever read or wrote them."""
+    for path in folder.rglob("*.out"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 class SeekServer:
     """`seek_server` in a process of its own. Outputs are put where its target says before it starts."""
 
@@ -80,6 +90,7 @@ class SeekServer:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         port = json.loads(self._process.stdout.readline())["port"]
+        _drop(self.target.folder)
         self.target = replace(self.target, port=port)
         return self.target
 
@@ -89,6 +100,8 @@ class SeekServer:
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
         found: dict[str, float] = json.loads(self._process.stdout.readline())
+        if word.startswith(_MERGED):
+            _drop(self.target.folder)
         return found
 
     def __enter__(self) -> Self:

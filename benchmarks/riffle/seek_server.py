@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -56,7 +57,6 @@ def _main() -> None:
     of_job = jobs.add(APPLICATION, USER, token)
     service = ShuffleService("127.0.0.1", 0, jobs=jobs, outputs=outputs, limits=ShuffleLimits(100, True, 5.0))
     service.start()
-    drop(app_dir)
     print(json.dumps({"port": service.port}), flush=True)
     for line in sys.stdin:
         answer: dict[str, Any] = {}
@@ -64,38 +64,34 @@ def _main() -> None:
         if word == "merge":
             answer = _merge(app_dir, *map(int, numbers))
         if word in ("merge", "look"):
-            for file in FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id)).scan().merged:
+            scan = FolderScan([app_dir], lambda map_id: outputs.load(of_job, map_id), counts=outputs.files.counts)
+            for file in scan.scan().merged:
                 service.publish(job, file)
-            drop(app_dir)
         deadline = time.monotonic() + _LEAVE_S
         while word == "counts" and service.statistics.connections:
             # clients have their bytes before the service has counted them, and then they leave
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{service.statistics.connections} clients are still connected after {_LEAVE_S:g} s")
             time.sleep(0.005)
-        reads = service.statistics.reads
-        print(json.dumps(answer | {"reads": reads.reads, "bytes": reads.read_bytes}), flush=True)
+        reads, of_files = service.statistics.reads, outputs.files.counts
+        found = {"reads": reads.reads, "bytes": reads.read_bytes, "opens": of_files.opens}
+        found |= {"index_reads": of_files.index_reads, "index_bytes": of_files.index_bytes}
+        print(json.dumps(answer | found), flush=True)
     service.stop()
 
 
 def _merge(app_dir: Path, fan_in: int) -> dict[str, Any]:
     names = sorted(path.name for path in (app_dir / "output").iterdir())
-    pool, started, requests = BufferPool(_BUDGET), time.perf_counter(), 0
+    pool, started, done = BufferPool(_BUDGET), time.perf_counter(), Counter[str]()
     with ThreadPoolExecutor(READERS) as reader:
         for number, at in enumerate(range(0, len(names), fan_in)):
             order = MergeOrder(f"{number}", (app_dir,), tuple(names[at : at + fan_in]), sync=True)
             buffers = buffers_for(fan_in, _BUDGET, pool)
             merged = merge(order, pool, buffers, reader=reader, is_cancelled=lambda: False)
-            requests += merged.reads + merged.writes
-    return {"merge_s": time.perf_counter() - started, "merge_requests": requests}
-
-
-def drop(folder: Path) -> None:
-    """From the page cache."""
-    for path in folder.rglob("*.out"):
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            done += Counter(merges=1, reads=merged.reads, writes=merged.writes, bytes=merged.bytes)
+    facts = {f"merge_{name}": float(count) for name, count in done.items()}
+    requests = {"merge_requests": done["reads"] + done["writes"]}
+    return {"merge_s": time.perf_counter() - started} | requests | facts
 
 
 if __name__ == "__main__":

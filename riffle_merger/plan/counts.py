@@ -55,6 +55,9 @@ class ReadCounter:
         #: outputs published, and files that each reducer reads them from
         self.outputs = 0
         self.files = 0
+        #: of the outputs, those that are read as they are; and files that the others were merged to
+        self.left_alone = 0
+        self.merged_files = 0
         self.size = 0
         #: bytes merged, and requests of the mergers
         self.merged_size = 0
@@ -70,9 +73,11 @@ class ReadCounter:
             self.size += sum(sizes)
             if publish.merge is None:
                 self.files += len(sizes)
+                self.left_alone += len(sizes)
                 self.units += self.partitions * sum(self._unit.of_read(size / self.partitions) for size in sizes)
                 continue
             self.files += 1
+            self.merged_files += 1
             self.units += self.partitions * self._unit.of_read(sum(sizes) / self.partitions)
             self.merged_size += sum(sizes)
             reads, writes = self._merging.of_merge(sizes, self.partitions)
@@ -87,6 +92,15 @@ class ReadCounter:
     def requests(self) -> int:
         """All that the disks are asked: the reducers' and the mergers'."""
         return self.shuffle_reads + self.merge_reads + self.merge_writes
+
+    def index_reads(self, *, looks: bool) -> int:
+        """Return how many indexes the nodes' services read, beside their mergers, where all then fit into memory.
+
+        Each is read when its file is first asked for. `looks`: the nodes merge, so they look at what appears, and read
+        each index once for that too.
+        """
+        files = self.left_alone + self.merged_files
+        return files + (self.outputs + self.merged_files if looks else 0)
 
     @property
     def merge_units(self) -> float:

@@ -1,0 +1,82 @@
+"""The slow disk and the small node of the benchmark are what they say, and the automatic choice's trial finds it."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from benchmarks.riffle.slow_disk import OwnDisk, SmallNode, own_disk
+from benchmarks.riffle.throttle import NoThrottle
+from riffle_merger.format.ahead import announce
+from riffle_merger.merger.disk import try_disk
+from riffle_merger.merger.memory import available_bytes
+
+pytestmark = pytest.mark.slow
+SIZE = 2 << 30
+REQUESTS_PER_S = 100
+
+
+@contextmanager
+def disk_of(folder: Path, requests_per_s: int | None) -> Iterator[OwnDisk]:
+    """Skips where the kernel makes no disk slow."""
+    try:
+        with own_disk(folder, SIZE, requests_per_s=requests_per_s) as disk:
+            yield disk
+    except NoThrottle as missing:
+        pytest.skip(str(missing))
+
+
+def test_the_trial_finds_what_the_kernel_makes_a_request_cost(tmp_path: Path) -> None:
+    with disk_of(tmp_path, REQUESTS_PER_S) as disk:
+        before = disk.requests()
+        slow = try_disk(disk.folder, 0)
+        asked = disk.requests().since(before)
+    assert slow is not None
+    assert slow.seek_us == pytest.approx(1e6 / REQUESTS_PER_S, rel=0.5)
+    # 32 MB once each way, and the small reads
+    assert asked.written_bytes >= 32 << 20 and asked.read_bytes >= 32 << 20 and asked.reads > 32
+    assert str(tmp_path) not in subprocess.run(["losetup", "--list"], capture_output=True, text=True).stdout
+    with disk_of(tmp_path / "fast", None) as disk:
+        fast = try_disk(disk.folder, 0)
+    assert fast is not None
+    assert 4 * fast.seek_us < slow.seek_us
+
+
+def test_a_small_node_has_what_its_group_has() -> None:
+    most = 512 << 20
+    try:
+        node = SmallNode("yaq-test", most)
+    except NoThrottle as missing:
+        pytest.skip(str(missing))
+    before = Path("/proc/self/cgroup").read_text()
+    try:
+        with node.inside():
+            assert 0 < available_bytes() <= most
+            assert Path("/proc/self/cgroup").read_text() != before
+        assert Path("/proc/self/cgroup").read_text() == before
+    finally:
+        node.remove()
+
+
+def test_what_is_announced_is_read_in_few_requests(tmp_path: Path) -> None:
+    size = 8 << 20
+    with disk_of(tmp_path, None) as disk:
+        file = disk.folder / "file"
+        file.write_bytes(os.urandom(size))
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            before = disk.requests()
+            announce(descriptor, 0, size)
+            for at in range(0, size, 50_000):
+                os.pread(descriptor, 50_000, at)
+            asked = disk.requests().since(before)
+        finally:
+            os.close(descriptor)
+    assert asked.read_bytes >= size
+    # 128 KB each, as the kernel reads ahead by itself, would be 64
+    assert asked.reads <= 24
