@@ -6,7 +6,8 @@ start at once, how long a job takes until its first ask. No figure is chosen so 
 
 import heapq
 import statistics
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,11 +94,11 @@ def twin(lived: Lived, *, poll_s: float, aware: bool) -> Twin:
     return Twin(lived, foretold, gap_s, times)
 
 
-def start_turn(tasks: Iterable[TaskRecord]) -> float:
+def start_turn(tasks: Sequence[TaskRecord]) -> float:
     """Return how long one start keeps the machine from the next, s; 0 where too few start at once to show it.
 
     It is of tasks that did not wait at their nodes: the time between the first and the last start of a burst over the
-    starts between, the median over bursts.
+    starts between, the median over bursts. It is no longer than the machine's busiest second allows.
     """
     bursts: list[list[TaskRecord]] = []
     for task in sorted(at_once(tasks), key=lambda task: task.given_s):
@@ -109,7 +110,19 @@ def start_turn(tasks: Iterable[TaskRecord]) -> float:
         if len(burst) >= _BURST:
             starts = [task.started_s for task in burst]
             turns.append((max(starts) - min(starts)) / (len(burst) - 1))
-    return statistics.median(turns) if turns else 0.0
+    return min(statistics.median(turns), 1.0 / _most_a_second(tasks)) if turns else 0.0
+
+
+def _most_a_second(tasks: Iterable[TaskRecord]) -> int:
+    """The most starts of any second."""
+    recent: deque[float] = deque()
+    most = 0
+    for start in sorted(task.started_s for task in tasks):
+        recent.append(start)
+        while recent[0] <= start - 1.0:
+            recent.popleft()
+        most = max(most, len(recent))
+    return most
 
 
 def at_once(tasks: Iterable[TaskRecord]) -> Iterator[TaskRecord]:

@@ -16,6 +16,7 @@ from benchmarks.live_traced import Traces, keep, kept, settings_of
 from benchmarks.live_twins import Lived, at_once, start_turn, twin
 from benchmarks.options import parse_options
 from benchmarks.yaq_live import UTILIZATION
+from yaqd.sim.shape import LivedTimes
 
 WORKLOAD = mixed(0.1, 32)
 OURS = ours(queues=True, events=True, name="ours")
@@ -56,6 +57,8 @@ def test_those_that_wait_at_their_node_are_no_part_of_a_burst() -> None:
 def test_the_turn_of_a_start_is_seen_where_many_start_at_once() -> None:
     burst = [started(f"n{number}", 0.001 * number, 0.3 + 0.02 * number, 5.0) for number in range(11)]
     assert start_turn(burst) == pytest.approx(0.02)
+    one_after_another = [started("m", 0.02 * number, 9.0 + 0.01 * number, 0.001) for number in range(100)]
+    assert start_turn(burst + one_after_another) == pytest.approx(0.01), "the machine has shown that it can do more"
     assert start_turn(burst[:5]) == 0.0, "too few"
     assert start_turn([*burst[:5], *(replace(task, given_s=3.0, started_s=3.1) for task in burst[5:10])]) == 0.0
     spread = [replace(task, node="one", given_s=task.given_s + number) for number, task in enumerate(burst)]
@@ -101,9 +104,10 @@ def test_a_kept_run_of_other_jobs_or_settings_is_refused(tmp_path: Path) -> None
 def test_a_twin_is_told_what_its_run_showed_and_rows_hold_both() -> None:
     runs = [traced(), traced(0.3)]
     found = twin(Lived("mix", WORKLOAD, OURS, 8, runs), poll_s=1.0, aware=True)
-    assert found.times.start_turn_s == pytest.approx(0.02) and found.times.register_s == 0.05
-    assert found.times.hears_by_polls
-    assert found.gap_s == pytest.approx(0.2 - 0.02), "of the two runs, without the turn"
+    turn_s = start_turn(traced().tasks)
+    assert 0.01 < turn_s <= 0.02
+    assert found.times == LivedTimes(register_s=0.05, hears_by_polls=True, start_turn_s=turn_s)
+    assert found.gap_s == pytest.approx(0.2 - turn_s), "of the two runs, without the turn"
     median, p95 = found.rows()
     assert (median.id, p95.id) == ("twin of mix: ours: median", "twin of mix: ours: p95")
     assert median.runs == 2 and median.theirs == found.foretold.at(0.5)
