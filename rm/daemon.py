@@ -369,7 +369,7 @@ class ResourceManager:
             self.tokens.roll,
             self.queueing.estimates.save_due,
             self.queueing.records.save_due,
-            self.queueing.named_hosts.check,
+            self.queueing.check,
             self.identities.roll,
             self._large_pages.keep_up,
         )

@@ -132,10 +132,13 @@ def _costs(load: Load, file: Path) -> int:
     load = replace(load, poll_s=_COSTS_POLL_S)
     off, _ = _measured_costs(SIDES["off"], load)
     queues, _ = _measured_costs(SIDES["auto"], load)
-    _, waiting = _measured_costs(SIDES["always"], load)
-    # heartbeats that take longer there do so for what waits
-    queued_s = max(0.0, waiting.container_s(queues.beat_s, queues.call_s) - queues.container_s)
-    said_of = {"off": asdict(off) | {"queued_s": 0.0}, "queues": asdict(queues) | {"queued_s": queued_s}}
+    always, waiting = _measured_costs(SIDES["always"], load)
+    queued_s = max(0.0, waiting.container_s(always.beat_s, queues.call_s) - queues.container_s)
+    heeded_s = max(0.0, always.beat_s - queues.beat_s)
+    said_of = {
+        "off": asdict(off) | {"queued_s": 0.0, "heeded_s": 0.0},
+        "queues": asdict(queues) | {"queued_s": queued_s, "heeded_s": heeded_s},
+    }
     sides = {side: {name: round(seconds, 8) for name, seconds in costs.items()} for side, costs in said_of.items()}
     said = (
         f"python -m benchmarks.rm_bound --costs, {time.strftime('%Y-%m-%d', time.gmtime())}, {load.nodes} nodes, "

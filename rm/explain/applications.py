@@ -85,6 +85,7 @@ class Explain:
         if app.attempt is not None:
             Reuse(self._cluster, app.attempt.id, waiting, sent).complete(asks)
         silence = self._silent_masters.of(app.attempt)
+        facts = self._cluster.scheduler.facts
         return {
             "id": str(app.id),
             "name": app.name,
@@ -97,7 +98,7 @@ class Explain:
             "masterSilent": silence.as_json() if silence is not None else None,
             "queueing": self._queueing.is_on,
             #: at how many nodes containers may wait, and why; None: they never do, or wherever an operator said
-            "queueingWhy": why(self._cluster.scheduler.facts.node_queues()),
+            "queueingWhy": why(facts.node_queues(), facts.core_share),
             "askedFor": self._asked_for(app),
             "asks": asks,
             **self._kept_nodes(app),

@@ -17,8 +17,11 @@ log = logging.getLogger(__name__)
 _QUIET_S: Final = 60.0
 
 
-def why(queues: Iterable[NodeQueue]) -> str | None:
-    """Return at how many nodes containers may wait, and what that follows from. None: of no node it finds itself."""
+def why(queues: Iterable[NodeQueue], core_share: float) -> str | None:
+    """Return at how many nodes containers may wait, and what that follows from. None: of no node it finds itself.
+
+    `core_share`: the part of them that the ResourceManager has time for, 0 to 1.
+    """
     tuned = [(queue.bound, queue.tuner) for queue in queues if queue.tuner is not None]
     if not tuned:
         return None
@@ -27,21 +30,27 @@ def why(queues: Iterable[NodeQueue]) -> str | None:
     found = "no node holds more containers ready than fit"
     if filled:
         found = f"{filled} of {len(tuned)} nodes hold up to {most} container{'s' * (most != 1)} more ready than fit"
-    return f"{found}: {how_soon([tuner for _, tuner in tuned])}"
+    said = f"{found}: {how_soon([tuner for _, tuner in tuned])}"
+    if core_share < 1.0 and any(tuner.may_be_none for _, tuner in tuned):
+        said += f". The ResourceManager's core is full: it has time for queues at {core_share:.0%} of the nodes"
+    return said
 
 
 class ChosenBounds:
-    """Notes in the log that nodes hold containers ready from now on, or do so no more."""
+    """Notes in the log that nodes hold containers ready from now on, or do so no more, and for want of what."""
 
     def __init__(self) -> None:
-        self._is_filled = False
+        #: containers may wait somewhere, and at all nodes as far as the ResourceManager's core goes
+        self._told = False, True
         self._told_at = -inf
 
-    def look(self, places: int, queues: Callable[[], Iterable[NodeQueue]], now: float) -> None:
-        """Look after a report. `places`: the sum of all bounds. `queues` is asked only where that begins or ends."""
-        if (places > 0) is self._is_filled or now - self._told_at < _QUIET_S:
+    def look(self, places: int, core_share: float, queues: Callable[[], Iterable[NodeQueue]], now: float) -> None:
+        """Look after a report. `places`: the sum of all bounds. `queues` is asked only where something begins or
+        ends."""
+        found = places > 0, core_share >= 1.0
+        if found == self._told or now - self._told_at < _QUIET_S:
             return
-        said = why(queues())
+        said = why(queues(), core_share)
         if said is not None:
-            self._is_filled, self._told_at = places > 0, now
+            self._told, self._told_at = found, now
             log.info("queues at nodes: %s", said)

@@ -24,15 +24,21 @@ _REFILL_S_MAX: Final = 60.0
 
 
 def node_queue_report(
-    node: RmNode, status: server.NodeStatus, *, fills_queues: bool, gives_opportunistic: bool
+    node: RmNode,
+    status: server.NodeStatus,
+    *,
+    fills_queues: bool,
+    gives_opportunistic: bool,
+    gap_s: float | None = None,
 ) -> NodeQueueReported | None:
     """Return what the node says of its queue; None where nobody goes by it.
 
-    `fills_queues`: nodes are given more than fits; `gives_opportunistic`: opportunistic containers are given.
+    `gap_s`: since its last heartbeat, whether that was read or not. `fills_queues`: nodes are given more than fits.
+    `gives_opportunistic`: opportunistic containers are given.
     """
     most = _opportunistic_max(status) if gives_opportunistic else 0
     if fills_queues and YAQ_QUEUE in node.capabilities and status.HasField("yaq_queue"):
-        return _of_any(node, status, most)
+        return _of_any(node, status, most, gap_s)
     if not gives_opportunistic or not status.HasField("opportunistic_containers_status"):
         return None
     said = status.opportunistic_containers_status
@@ -42,7 +48,9 @@ def node_queue_report(
     return NodeQueueReported(node.id, running, queued, wait_s, opportunistic_max=most, queues_any=False)
 
 
-def _of_any(node: RmNode, status: server.NodeStatus, opportunistic_max: float) -> NodeQueueReported:
+def _of_any(
+    node: RmNode, status: server.NodeStatus, opportunistic_max: float, gap_s: float | None
+) -> NodeQueueReported:
     """Read the report of a node that queues any container."""
     said = status.yaq_queue
     queued, wait_ms = said.queued, said.wait_ms
@@ -62,6 +70,7 @@ def _of_any(node: RmNode, status: server.NodeStatus, opportunistic_max: float) -
         _seconds(wait_ms),
         waiting,
         started,
+        gap_s,
         tells_ends=said.tells_ends,
         refill_s=min(max(0.0, said.refill_ms / 1000), _REFILL_S_MAX),
         keeps_room=MASTER_ROOMS in node.capabilities,

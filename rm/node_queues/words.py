@@ -13,13 +13,14 @@ from typing import Final
 from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
 from rm.node_queues.chosen import ChosenBounds
+from rm.node_queues.core_meter import CoreMeter
 from rm.node_queues.estimates import Estimates
 from rm.node_queues.reports import YAQ_QUEUE, node_queue_report
 from rm.node_queues.task_records import TaskRecords
 from rm.node_queues.told import Told
 from rm.nodes.named_hosts import NamedHosts
 from rm.nodes.node import RmNode
-from rm.scheduler.events import LeftTold, PlaceLost, QueueingChanged
+from rm.scheduler.events import CoreBusy, LeftTold, PlaceLost, QueueingChanged
 from rm.settings.queues import QueueSettings
 from yaqd.model import ContainerId, ExitStatus
 from yaqd.policies.asks.rows import AskRow
@@ -51,6 +52,7 @@ class NodeQueueing:
         #: when the files were read again; 0: not since the start
         self._files_read_ms = 0
         self._chosen = ChosenBounds()
+        self._meter = CoreMeter()
         #: what became of containers
         self.records = records
         #: settings of hosts that are not there
@@ -92,13 +94,26 @@ class NodeQueueing:
 
     # ---- what nodes say
 
-    def reported(self, node: RmNode, status: server.NodeStatus) -> None:
-        """Take in what a node reports, before its containers' ends are booked: the report already counts them."""
-        facts = self._cluster.scheduler.facts
-        report = node_queue_report(node, status, fills_queues=self.is_on, gives_opportunistic=facts.gives_opportunistic)
+    def check(self, now: float) -> None:
+        """Look at what comes with time: settings of hosts that do not come, and how busy this process is."""
+        self.named_hosts.check(now)
+        busy = self._meter.look(now)
+        if busy is not None and self.is_on:
+            self._cluster.schedule(CoreBusy(busy))
+
+    def reported(self, node: RmNode, status: server.NodeStatus, gap_s: float | None = None) -> None:
+        """Take in what a node reports, before its containers' ends are booked: the report already counts them.
+
+        `gap_s`: since its last heartbeat.
+        """
+        facts, report = self._cluster.scheduler.facts, None
+        if facts.gives_opportunistic or (self.is_on and facts.heeds(node.id, self._cluster.clock.now())):
+            report = node_queue_report(
+                *(node, status), fills_queues=self.is_on, gives_opportunistic=facts.gives_opportunistic, gap_s=gap_s
+            )
         if report is not None:
             self._cluster.schedule(report)
-            self._chosen.look(facts.places, facts.node_queues, self._cluster.clock.now())
+            self._chosen.look(facts.places, facts.core_share, facts.node_queues, self._cluster.clock.now())
         busy = self._in_use(node)
         if report is not None and report.queues_any:
             queue = facts.node_queue(node.id)
@@ -203,11 +218,16 @@ class NodeQueueing:
         told = node.queue_told = node.queue_told or Told()
         if told.files_read_ms != self._files_read_ms:
             told.files_read_ms = response.yaq_orders.files_read_ms = self._files_read_ms
-        settings = self._settings_of(node)
-        if settings != told.settings and (self.is_on or told.settings is not None):
-            told.settings = settings
-            response.yaq_orders.settings.CopyFrom(settings)
-        if self.is_on:
+        facts = self._cluster.scheduler.facts
+        told_for = self.settings, facts.bound_of(node.id)
+        if told.settings_for != told_for and (self.is_on or told.settings is not None):
+            told.settings_for = told_for
+            settings = self._settings_of(node)
+            if settings != told.settings:
+                told.settings = settings
+                response.yaq_orders.settings.CopyFrom(settings)
+        # a queue that orders nothing need not know by what
+        if self.is_on and (facts.gives_opportunistic or not facts.is_quiet(node.id)):
             self._put_jobs(node, told, response)
         self._put_masters(node, told, response)
 

@@ -195,7 +195,7 @@ class Nodes:
 
     def beat(self, node: RmNode, status: server.NodeStatus) -> None:
         """Take in what a node reports and let the scheduler use the opportunity."""
-        node.heard_at = self.cluster.clock.now()
+        heard_at, node.heard_at = node.heard_at, self.cluster.clock.now()
         if node.state is NodeState.DECOMMISSIONED:  # it stays all the same: what it has still ends
             self._statuses(node, status.containersStatuses)
             return
@@ -204,7 +204,7 @@ class Nodes:
         if status.HasField("nodeHealthStatus"):
             self._note_health(node, status.nodeHealthStatus)
         if self.queueing is not None:
-            self.queueing.reported(node, status)
+            self.queueing.reported(node, status, node.heard_at - heard_at if heard_at is not None else None)
             if self.queueing.is_on:
                 self.heard.seen(node.id, node.heard_at)
         if status.containersStatuses or node.running:

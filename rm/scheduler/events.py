@@ -271,6 +271,13 @@ class QueueingChanged:
 
 
 @value()
+class CoreBusy:
+    """Such a part of its core's time the ResourceManager has worked of late, 0 to 1."""
+
+    busy: float
+
+
+@value()
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
@@ -383,6 +390,7 @@ SchedulerEvent = (
     | TaskTimes
     | PlaceLost
     | QueueingChanged
+    | CoreBusy
     | ContainerEnded
     | PriorityChanged
     | ApplicationMoved

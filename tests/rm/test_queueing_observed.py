@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from rm.scheduler.events import NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
+from rm.node_queues.core_meter import CoreMeter
+from rm.scheduler.events import CoreBusy, NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
 from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
@@ -61,7 +62,7 @@ async def test_containers_wait_at_nodes_where_that_gains_something_and_explain_s
         app_id, _ = await rm.running(node)
         found = []
         for refill_ms in (20, 40_000, -(1 << 62), 1 << 62, None):
-            for _ in range(150):
+            for _ in range(300):
                 clock.seconds += 1.0
                 await beat(node, running=SLOTS, refill_ms=refill_ms)
             found.append(bound(rm, node))
@@ -76,6 +77,66 @@ async def test_containers_wait_at_nodes_where_that_gains_something_and_explain_s
             "queues at nodes: no node holds more",
         )
         assert len(told) == 4 and all(one.startswith((begins, ends)[n % 2]) for n, one in enumerate(told)), told
+
+
+async def test_a_full_core_takes_queues_away_and_explain_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    clock = ManualClock()
+    async with cluster({"yaq.queue.poll-gap": "40s"}, clock=clock) as rm:
+        node = await full_node(rm)
+        app_id, _ = await rm.running(node)
+
+        async def found_after(busy: float, looks: int) -> int:
+            for _ in range(looks):
+                rm.manager.cluster.schedule(CoreBusy(busy))
+            clock.seconds += 100.0
+            await beat(node, running=running)
+            return bound(rm, node)
+
+        running = SLOTS
+        assert await found_after(0.9, 5) > 0
+        assert await found_after(1.0, 20) > 0, "its slots work"
+        running = SLOTS // 2
+        assert await found_after(1.0, 1) > 0, "one look is none"
+        assert await found_after(1.0, 20) == 0
+        full = "The ResourceManager's core is full: it has time for queues at 0% of the nodes."
+        assert full in await command(rm, "explain", str(app_id))
+        assert await found_after(0.5, 20) > 0
+        assert "core is full" not in await command(rm, "explain", str(app_id))
+        told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
+        assert ["core is full" in one for one in told] == [False, True, False]
+
+
+async def test_where_queues_are_on_in_any_case_a_full_core_takes_none() -> None:
+    async with cluster({"yaq.queue.enabled": "true"}, clock=ManualClock()) as rm:
+        node = await full_node(rm)
+        for _ in range(20):
+            rm.manager.cluster.schedule(CoreBusy(1.0))
+        await beat(node, running=SLOTS)
+        assert bound(rm, node) >= 1
+
+
+@pytest.mark.parametrize(("poll_gap", "read"), [("100ms", 5), ("40s", 20)])
+async def test_of_a_node_where_nothing_may_wait_few_reports_are_read(poll_gap: str, read: int) -> None:
+    clock = ManualClock()
+    async with cluster({"yaq.queue.poll-gap": poll_gap}, clock=clock) as rm:
+        node = await full_node(rm)
+        reports: list[NodeQueueReported] = []
+        rm.manager.cluster.record = lambda now, event, decided: (
+            reports.append(event) if isinstance(event, NodeQueueReported) else None
+        )
+        for _ in range(20):
+            clock.seconds += 0.5
+            await beat(node, running=SLOTS, refill_ms=20)
+        assert len(reports) == read
+        assert {one.gap_s for one in reports} == {0.5}, "the gap is the heartbeats', read or not"
+
+
+def test_the_core_is_as_busy_as_the_thread_that_serves() -> None:
+    used = iter((10.0, 11.5, 20.0, 20.0))
+    meter = CoreMeter(lambda: next(used))
+    looks = [meter.look(now) for now in (100.0, 101.0, 103.0, 105.9, 106.0, 116.0)]
+    assert looks == [None, None, 0.5, None, 1.0, 0.0]
 
 
 async def test_where_queues_are_on_in_any_case_one_container_waits_at_least() -> None:

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from rm.scheduler.events import NodeQueueReported
+from tests.rm.rm_world import World
 from tests.sim.sim_jobs import stage
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import ContainerRun, JobRun
@@ -25,6 +26,8 @@ _BACKLOG = Workload(tuple(SimJob(f"job{number}", (stage(1000, 1.0),)) for number
 
 class _Polls:
     """Notes when masters' calls are through; no node beats."""
+
+    scheduler = World().scheduler
 
     def __init__(self) -> None:
         self.at: list[float] = []
@@ -70,10 +73,26 @@ def test_of_a_busy_manager_no_more_comes_than_its_core_can_do() -> None:
     assert result.counts["allocated"] <= 30.0 / 0.1 + shape.total_slots  # all slots are given at the first ask
 
 
-def test_queues_hide_a_manager_that_answers_late_and_form_by_themselves() -> None:
-    soon, late = (replace(_SHAPE, calls=replace(_COSTS, beat_s=seconds)) for seconds in (2e-3, 3e-2))
+def test_queues_hide_a_manager_that_answers_late() -> None:
+    late = replace(_SHAPE, calls=replace(_COSTS, beat_s=3e-2))
+    assert _used(replace(_AUTO, bound_least=1), late) > 1.3 * _used(_OFF, late)
+
+
+def test_queues_form_by_themselves_where_masters_call_late_and_a_core_has_time() -> None:
+    soon, late = (replace(_SHAPE, am_poll_s=seconds) for seconds in (0.05, 2.0))
     assert _used(_AUTO, soon) == pytest.approx(_used(_OFF, soon), abs=0.01)
     assert _used(_AUTO, late) > 1.3 * _used(_OFF, late)
+
+
+@pytest.mark.parametrize("container_s", [0.01, 0.02, 0.04])
+@pytest.mark.parametrize("am_poll_s", [0.1, 1.0])
+def test_queues_take_nothing_from_a_full_core(container_s: float, am_poll_s: float) -> None:
+    calls = CallCosts(beat_s=2e-3, call_s=2e-4, container_s=container_s, queued_s=container_s / 2, heeded_s=1e-3)
+    shape = replace(_SHAPE, am_poll_s=am_poll_s, calls=calls)
+    used = [
+        simulate(shape, _BACKLOG, system, 1, horizon_s=90.0).utilization_between(30.0, 90.0) for system in (_OFF, _AUTO)
+    ]
+    assert used[1] >= 0.97 * used[0]
 
 
 def test_a_node_has_one_heartbeat_under_way_and_beats_after_the_answer() -> None:

@@ -70,9 +70,11 @@ class YaqC(Central):
     def report_queue(self, node: SimNode, now: float) -> None:
         """Send the queue's length and wait up with every heartbeat; what is left of the jobs comes down."""
         self._tell_news(node, now)
-        self.scheduler.handle(self.queue_said(node, now), now)
-        if node.runs:
-            self.changed(node)  # the wait gets shorter with time
+        said = self.queue_said(node, now)
+        if said is not None:
+            self.scheduler.handle(said, now)
+        if node.runs or said is None:
+            self.changed(node)  # the wait gets shorter with time, or it was not heard
 
     def answered(self, node: SimNode, now: float) -> None:
         super().answered(node, now)
@@ -84,7 +86,9 @@ class YaqC(Central):
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
 
-    def queue_said(self, node: SimNode, now: float) -> NodeQueueReported:
+    def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
+        if not self.scheduler.facts.heeds(node.id, now):
+            return None
         said = node.queue.snapshot(now, 0)
         waiting: list[ContainerId] = []
         started: list[ContainerId] = []

@@ -102,7 +102,7 @@ class OverAllocator:
         `passed` gains, by their Python ids, the asks that were offered it and wait for a better place.
         """
         queue = node.queue
-        if not queue.is_filled:
+        if not queue.is_filled or queue.is_quiet:
             return
         self._was = self.view.holds.release(node)
         begin(queue)

@@ -7,6 +7,7 @@ from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.assign.over_allocate import OverAllocator
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
+    CoreBusy,
     Estimated,
     LeftTold,
     MasterCalled,
@@ -50,6 +51,7 @@ class NodeQueueEvents:
             TaskTimes: self._ran,
             PlaceLost: self._place_lost,
             QueueingChanged: self._changed,
+            CoreBusy: self._core_busy,
         }
 
     def _begin(self) -> None:
@@ -143,6 +145,11 @@ class NodeQueueEvents:
         if app is not None and app.attempt is not None:
             self._queues.place_lost(app.attempt, event.priority, event.since, now)
         yield from ()
+
+    def _core_busy(self, event: CoreBusy, now: float) -> Iterable[Outcome]:
+        """Let fewer nodes have a queue where the core is full, or more where it has time: as they report."""
+        self._queues.core.look(event.busy, self._queues.working)
+        return ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Outcome]:
         for queue in self._queues.all():

@@ -28,6 +28,7 @@ from rm.scheduler.view.records import AppView, AttemptView, Held
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
+from yaqd.policies.queueing.core_share import CoreShare
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.polling import PollGaps
@@ -67,6 +68,8 @@ class NodeQueues:
         self.lost_places = LostPlaces()
         #: in which intervals masters call
         self.polls = PollGaps()
+        #: at how many nodes something may wait, by how busy the ResourceManager is
+        self.core = CoreShare()
 
     @property
     def number(self) -> int:
@@ -169,6 +172,8 @@ class NodeQueues:
         bound = queue.bound
         if queue.tuner is not None:
             bound = queue.tuned(queue.tuner, self.polls.median(now), event, now)
+            if bound and queue.tuner.may_be_none and not self.core.admits(queue.node.number):
+                bound = 0
         queue.reported_at = now
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
@@ -231,6 +236,11 @@ class NodeQueues:
         """Return how many may wait there now."""
         queue = self._queues.get(node_id)
         return queue.bound if queue is not None else 0
+
+    def working(self) -> float:
+        """Return which part of the slots works, 0 to 1, as far as nodes have said."""
+        slots = sum(queue.slots for queue in self._queues.values())
+        return sum(min(queue.running, queue.slots) for queue in self._queues.values()) / slots if slots else 1.0
 
     def ran(self, node: NodeView, seconds: float) -> None:
         """Note that a container of this node ended well after so long, s."""

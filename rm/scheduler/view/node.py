@@ -21,6 +21,8 @@ from yaqd.model.values import value
 from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.tuning import BoundTuner
 
+#: of a queue where nothing waits, and may not, a report is read as often as that, s
+_HEEDED_S: Final = 2.0
 #: one for all queues where nothing waits: there are thousands
 _NOTHING: Final = Resource()
 
@@ -227,6 +229,20 @@ class NodeQueue:
             or (self.told_waiting is not event.waiting and self.told_waiting != event.waiting)
             or (self.started is not event.started and self.started != event.started)
         )
+
+    @property
+    def is_quiet(self) -> bool:
+        """Tell whether nothing waits here, and nothing may.
+
+        Where all queues are quiet they should cost next to nothing, at each heartbeat and each end of a container.
+        """
+        return not (self.bound or self.waiting or self.queued or self.is_silent or self.node.hold is not None)
+
+    def is_heeded(self, now: float) -> bool:
+        """Tell whether what the node says of its queue is to be read. Of a quiet one a word now and then will do."""
+        if not self.is_quiet:
+            return True
+        return self.reported_at is None or not 0.0 <= now - self.reported_at < _HEEDED_S
 
     def tuned(self, tuner: BoundTuner, poll_s: float | None, said: NodeQueueReported, now: float) -> int:
         """Return the bound, with one report more.

@@ -13,6 +13,8 @@ from yaqd.sim.shape import CallCosts
 #: ours without queues at nodes, ours with them
 SIDES: Final = ("off", "queues")
 _NAMES: Final = ("beat_s", "call_s", "container_s", "queued_s")
+#: which files of an earlier release do not have: their heartbeats cost the same everywhere
+_LATER: Final = "heeded_s"
 #: the longest that a call may take, s
 _MOST_S: Final = 10.0
 
@@ -54,11 +56,13 @@ def _parsed(text: str, name: str) -> MeasuredCosts:
 
 def _costs(said: Mapping[str, Any]) -> CallCosts:
     """Return one side's. Raises ValueError, KeyError, TypeError."""
-    found = {name: float(said[name]) for name in _NAMES}
+    found = {name: float(said[name]) for name in _NAMES} | {_LATER: float(said.get(_LATER, 0.0))}
     for name, seconds in found.items():
         if not (math.isfinite(seconds) and 0.0 <= seconds <= _MOST_S):
             raise ValueError(f"{name} is {seconds}; it must be 0 to {_MOST_S:g} s")
     for name in ("beat_s", "container_s"):
         if found[name] == 0.0:
             raise ValueError(f"{name} is 0; it takes some time")
-    return CallCosts(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"])
+    return CallCosts(
+        *(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"]), heeded_s=found["heeded_s"]
+    )

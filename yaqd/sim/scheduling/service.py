@@ -10,12 +10,15 @@ from heapq import heapify, heapreplace
 from random import Random
 from typing import Final, Protocol
 
-from rm.scheduler.events import NodeQueueReported
+from rm.scheduler.events import CoreBusy, NodeQueueReported
+from rm.scheduler.scheduler import Scheduler
+from yaqd.policies.queueing.core_share import LOOK_S
 from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.results import Recorder
+from yaqd.sim.scheduling.timing import TimedScheduler
 from yaqd.sim.shape import ClusterShape
 
 #: the systems whose ResourceManager can be busy
@@ -26,6 +29,9 @@ _ANSWERS: Final = 16
 
 class CallTaker(Protocol):
     """What is done with calls once they are served: the system itself."""
+
+    @property
+    def scheduler(self) -> Scheduler | TimedScheduler: ...
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None: ...
 
@@ -52,6 +58,20 @@ class BusyManager:
         self.busy_s = 0.0
         self.answered = 0
         self.answer_s = 0.0
+        #: how much of `busy_s` was done at the last look
+        self._done_s = 0.0
+
+    def begin(self) -> None:
+        """Look from time to time how busy it is."""
+        if self.is_on:
+            self._engine.at(LOOK_S, self._look, None)
+
+    def _look(self, now: float, _: None) -> None:
+        done_s = self.busy_s - sum(max(0.0, free_at - now) for free_at in self._free_at)
+        busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
+        self._done_s = done_s
+        self._taker.scheduler.handle(CoreBusy(min(1.0, busy)), now)
+        self._engine.at(now + LOOK_S, self._look, None)
 
     @property
     def is_on(self) -> bool:
@@ -102,7 +122,8 @@ class BusyManager:
         node.calls += 1
         node.called_at = now
         ended, node.ended = node.ended, []
-        through = self._takes(now, self._costs.beat_s)
+        heeded_s = self._costs.heeded_s if self._taker.scheduler.facts.bound_of(node.id) else 0.0
+        through = self._takes(now, self._costs.beat_s + heeded_s)
         self._engine.at(through, self._served, (node, self._taker.queue_said(node, now), ended))
 
     def _served(self, now: float, call: tuple[SimNode, NodeQueueReported | None, list[ContainerRun]]) -> None:
