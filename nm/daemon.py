@@ -332,7 +332,7 @@ class NodeManager:
             self.logs.container_changed(container, self.runtime.applications[container.id.application_id].acls)
         if self.proxy is not None and container.is_done:
             self.proxy.container_done(container.id)
-        self.heartbeat.notify()
+        self.heartbeat.notify(is_end=container.is_done)
 
     def _application_ended(self, application: ApplicationId) -> None:
         if self.proxy is not None:

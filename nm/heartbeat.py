@@ -136,9 +136,13 @@ class Heartbeat:
         #: grown here and not yet told in an answered heartbeat, oldest first
         self._increased: list[ContainerId] = []
 
-    def notify(self) -> None:
-        """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now."""
-        if self._ways.out_of_turn_heartbeats:
+    def notify(self, *, is_end: bool = False) -> None:
+        """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now.
+
+        `is_end`: a container is over.
+        """
+        told = self._ways.out_of_turn_heartbeats
+        if told == "true" or (is_end and told == "ends"):
             self._due.set()
 
     def change_own_queue(self, settings: NodeQueueSettings) -> None:
@@ -315,7 +319,7 @@ class Heartbeat:
         queue, waiting = self._runtime.queue_statistics(), self._runtime.queue_snapshot()
         message = queue_pb(waiting)
         if self._registration.fills_queues:
-            message.tells_ends = self._ways.out_of_turn_heartbeats
+            message.tells_ends = self._ways.out_of_turn_heartbeats != "false"
             message.refill_ms = wait_ms(self._runtime.fetch_s + self._answers.mean)
             free = self._runtime.free_for_masters()
             if free is not None:

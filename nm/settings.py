@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
 from nm.localizer.archives import ArchiveLimits
 from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
@@ -74,12 +75,17 @@ class NodeQueueOptions:
         )
 
 
+#: what has a heartbeat sent at once: all that the ResourceManager waits for, a container's end alone as on a stock node
+#: (ContainerImpl's `sendOutofBandHeartBeat`), or nothing
+OUT_OF_TURN: Final = ("true", "ends", "false")
+
+
 @dataclass(frozen=True, slots=True)
 class NodeWays:
     """How the node reports and starts containers, as far as that differs from a stock node's ways."""
 
-    #: heartbeat at once when a container starts or ends
-    out_of_turn_heartbeats: bool
+    #: what has a heartbeat sent at once: a name in OUT_OF_TURN
+    out_of_turn_heartbeats: str
     #: for how long a program counts as starting, and is held where others start and the processors are busy
     start_moment_s: float
 
@@ -87,7 +93,7 @@ class NodeWays:
     def read(cls, conf: Configuration) -> "NodeWays":
         """Raises ConfigError."""
         return cls(
-            out_of_turn_heartbeats=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
+            out_of_turn_heartbeats=conf.get_choice("yaq.nm.out-of-turn-heartbeats", OUT_OF_TURN),
             start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
         )
 

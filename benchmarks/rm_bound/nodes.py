@@ -35,9 +35,9 @@ class NodeWays:
     """How all nodes behave."""
 
     slots: int
-    #: they are nodes of ours: their queue takes part, and what happens is reported out of turn
+    #: they are nodes of ours: their queue takes part, and all that happens is reported at once. Hadoop's report ends at
+    #: once, and nothing else (`ContainerImpl`'s `sendOutofBandHeartBeat`)
     is_ours: bool
-    out_of_turn: bool
     #: mean, s, and the deviation of its logarithm: tasks of one moment do not end at one moment
     task_s: float
     noise: float = 0.1
@@ -134,8 +134,8 @@ class ClockNode:
 
     # ---- heartbeats
 
-    def _notify(self) -> None:
-        if not self._ways.out_of_turn:
+    def _notify(self, *, is_end: bool = False) -> None:
+        if not (self._ways.is_ours or is_end):
             return
         if self._beats_now:
             self._is_due = True
@@ -162,7 +162,7 @@ class ClockNode:
         now = self._sent_at = self._fleet.loop.time()
         if self._fills:
             queue = queue_pb(self._queue.snapshot(now))
-            queue.tells_ends = self._ways.out_of_turn
+            queue.tells_ends = True
             queue.refill_ms = wait_ms(self._answers.mean)
             status.yaq_queue.CopyFrom(queue)
         assert self._line is not None
@@ -242,7 +242,7 @@ class ClockNode:
         status.container_sub_state = common.CSS_DONE
         self._ended.append(container_id)
         self._tell(Ended(container_id), now)
-        self._notify()
+        self._notify(is_end=True)
 
     def _tell(self, event: Event, now: float) -> None:
         for decision in self._queue.handle(event, now):

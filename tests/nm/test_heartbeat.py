@@ -139,16 +139,6 @@ async def test_ended_application_loses_containers_folders_and_key(
     assert (node.settings.log_dirs[0] / str(application())).is_dir()  # logs stay for their retention
 
 
-async def test_out_of_turn_heartbeats(rm: FakeResourceManager, start_node: Callable[..., Any]) -> None:
-    """With an interval of a minute only the heartbeats that events cause can bring the end in time."""
-    rm.interval_ms = 60_000
-    node = await start_node()
-    master = Master(rm, node)
-    await master.run(ONE, launch_context("true"))
-    assert (await rm.end_of(ONE, timeout_s=10)).exit_status == 0
-    await master.client.close()
-
-
 @pytest.mark.parametrize("said", ["", "true"])
 async def test_a_manager_that_wants_stock_ways_gets_them_unless_the_node_says_otherwise(
     rm: FakeResourceManager, start_node: Callable[..., Any], said: str
@@ -156,9 +146,25 @@ async def test_a_manager_that_wants_stock_ways_gets_them_unless_the_node_says_ot
     rm.capabilities.append("stock")
     node: NodeManager = await start_node({"yaq.nm.out-of-turn-heartbeats": said} if said else {})
     assert node._pacer._pace.moment_s == 0
-    node.heartbeat._due.clear()
-    node.heartbeat.notify()
-    assert node.heartbeat._due.is_set() is bool(said)
+    told = []
+    for is_end in (False, True):
+        node.heartbeat._due.clear()
+        node.heartbeat.notify(is_end=is_end)
+        told.append(node.heartbeat._due.is_set())
+    assert told == [bool(said), True], "a stock node tells ends at once, and nothing else"
+
+
+@pytest.mark.parametrize("said", ["ends", "true"])
+async def test_a_node_with_stock_ways_tells_an_end_at_once(
+    rm: FakeResourceManager, start_node: Callable[..., Any], said: str
+) -> None:
+    """With an interval of a minute only that heartbeat can bring the end in time."""
+    rm.interval_ms = 60_000
+    node = await start_node({"yaq.nm.out-of-turn-heartbeats": said})
+    master = Master(rm, node)
+    await master.run(ONE, launch_context("true"))
+    assert (await rm.end_of(ONE, timeout_s=10)).exit_status == 0
+    await master.client.close()
 
 
 async def test_master_keys_roll_over(rm: FakeResourceManager, node: NodeManager, master: Master) -> None:

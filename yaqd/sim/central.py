@@ -71,7 +71,6 @@ class Central(Model):
         self._busy: Final = BusyManager(shape, self.engine, self, self.random("beats"))
         for node in self.nodes:
             self._join(node, 0.0)
-        self._busy.begin()
 
     def limits(self) -> SchedulerLimits:
         bounds = AllocationBounds(self.shape.slot, Resource(1 << 30, 1 << 20))

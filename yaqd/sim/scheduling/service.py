@@ -60,13 +60,11 @@ class BusyManager:
         self.answer_s = 0.0
         #: how much of `busy_s` was done at the last look
         self._done_s = 0.0
-
-    def begin(self) -> None:
-        """Look from time to time how busy it is."""
         if self.is_on:
-            self._engine.at(LOOK_S, self._look, None)
+            engine.at(LOOK_S, self._look, None)
 
     def _look(self, now: float, _: None) -> None:
+        """Tell the scheduler how busy it has been, as the live one's daemon does."""
         done_s = self.busy_s - sum(max(0.0, free_at - now) for free_at in self._free_at)
         busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
         self._done_s = done_s
