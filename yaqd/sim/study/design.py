@@ -80,8 +80,8 @@ class StudyCell:
 
 #: our ResourceManager with every switch off: the loads are parts of what it can do
 OFF: Final = System("yarn")
-#: Hadoop's CapacityScheduler, by its own rules
-_STOCK: Final = System("yarn", rules="stock")
+#: Hadoop's CapacityScheduler, by its own rules, with nodes that report ends at once, as Hadoop's do
+_STOCK: Final = System("yarn", rules="stock", out_of_turn=True)
 _FAIR: Final = replace(_STOCK, job_order="fair")
 #: containers of one heartbeat, and how often nodes are offered one where that does not go by heartbeats, s
 _MANY: Final = 100
