@@ -32,7 +32,7 @@ def why(queues: Iterable[NodeQueue], core_share: float) -> str | None:
         found = f"{filled} of {len(tuned)} nodes hold up to {most} container{'s' * (most != 1)} more ready than fit"
     said = f"{found}: {how_soon([tuner for _, tuner in tuned])}"
     if core_share < 1.0 and any(tuner.may_be_none for _, tuner in tuned):
-        said += f". The ResourceManager's core is full: it has time for queues at {core_share:.0%} of the nodes"
+        said += f". The ResourceManager's core was full of late: {core_share:.0%} of the nodes may hold any"
     return said
 
 

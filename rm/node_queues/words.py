@@ -107,7 +107,8 @@ class NodeQueueing:
         `gap_s`: since its last heartbeat.
         """
         facts, report = self._cluster.scheduler.facts, None
-        if facts.gives_opportunistic or (self.is_on and facts.heeds(node.id, self._cluster.clock.now())):
+        node.is_heeded = facts.gives_opportunistic or facts.heeds(node.id, self._cluster.clock.now())
+        if node.is_heeded and (self.is_on or facts.gives_opportunistic):
             report = node_queue_report(
                 *(node, status), fills_queues=self.is_on, gives_opportunistic=facts.gives_opportunistic, gap_s=gap_s
             )
@@ -115,11 +116,11 @@ class NodeQueueing:
             self._cluster.schedule(report)
             self._chosen.look(facts.places, facts.core_share, facts.node_queues, self._cluster.clock.now())
         busy = self._in_use(node)
-        if report is not None and report.queues_any:
-            queue = facts.node_queue(node.id)
-            running = report.running / queue.slots if queue is not None and queue.slots else 0.0
+        queue = facts.node_queue(node.id)
+        if self.is_on and queue is not None and queue.is_filled:
+            running = queue.running / queue.slots if queue.slots else 0.0
             # Before the node was seen full nobody knows how many run at once.
-            busy = running if report.queued else min(running, busy)
+            busy = running if queue.queued else min(running, busy)
         node.use.observe(busy, self._cluster.clock.now())
 
     def _in_use(self, node: RmNode) -> float:
@@ -226,8 +227,8 @@ class NodeQueueing:
             if settings != told.settings:
                 told.settings = settings
                 response.yaq_orders.settings.CopyFrom(settings)
-        # a queue that orders nothing need not know by what
-        if self.is_on and (facts.gives_opportunistic or not facts.is_quiet(node.id)):
+        # where nothing waits that is for the node's word how long a newcomer would: it goes with the next that is read
+        if self.is_on and (node.is_heeded or not facts.is_quiet(node.id)):
             self._put_jobs(node, told, response)
         self._put_masters(node, told, response)
 

@@ -107,6 +107,8 @@ class RmNode:
         #: of the machine, as it said when it registered, and since when it counts processor time, epoch ms
         self.processors = 1
         self.counts_since_ms = 0
+        #: what it said of its queue last was to be read
+        self.is_heeded = False
         #: reports of its queue that could not be
         self.queue_lies = 0
         #: how busy it is

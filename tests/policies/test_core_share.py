@@ -25,9 +25,9 @@ def test_all_nodes_may_have_queues_while_the_core_has_time() -> None:
     assert all(core.admits(number) for number in range(1000))
 
 
-def test_half_of_them_lose_theirs_at_each_further_look_at_a_full_core() -> None:
-    assert _looked(1.0, 1.0).share == 0.5
-    assert _looked(1.0, 1.0, 1.0).share == 0.25
+def test_most_of_them_lose_theirs_at_each_further_look_at_a_full_core() -> None:
+    assert _looked(1.0, 1.0).share == 0.25
+    assert _looked(1.0, 1.0, 1.0).share == 0.0625
     assert _looked(*[1.0] * 20).share == 0.0
 
 
@@ -37,7 +37,7 @@ def test_a_full_core_takes_none_where_the_slots_work() -> None:
         core.look(1.0, lambda: 0.9)
     assert core.share == 1.0
     core.look(1.0, none_work)
-    assert core.share == 0.5
+    assert core.share == 0.25
 
 
 def test_they_come_back_as_the_core_has_time() -> None:
@@ -55,7 +55,7 @@ def test_it_rests_where_the_core_is_used_and_not_full() -> None:
     core = _looked(1.0, 1.0)
     for _ in range(50):
         core.look(0.9, none_work)
-    assert core.share == 0.5
+    assert core.share == 0.25
 
 
 @given(st.lists(_PARTS, max_size=60), st.integers(1, 5000))

@@ -5,7 +5,15 @@ import logging
 import pytest
 
 from rm.node_queues.core_meter import CoreMeter
-from rm.scheduler.events import CoreBusy, NodeBeat, NodeDraining, NodeQueueReported, NodeResized, WaitingTolerated
+from rm.scheduler.events import (
+    CoreBusy,
+    Estimated,
+    NodeBeat,
+    NodeDraining,
+    NodeQueueReported,
+    NodeResized,
+    WaitingTolerated,
+)
 from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.view.calculators import Dominant, MemoryOnly
@@ -99,12 +107,12 @@ async def test_a_full_core_takes_queues_away_and_explain_says_so(caplog: pytest.
         running = SLOTS // 2
         assert await found_after(1.0, 1) > 0, "one look is none"
         assert await found_after(1.0, 20) == 0
-        full = "The ResourceManager's core is full: it has time for queues at 0% of the nodes."
+        full = "The ResourceManager's core was full of late: 0% of the nodes may hold any."
         assert full in await command(rm, "explain", str(app_id))
         assert await found_after(0.5, 20) > 0
-        assert "core is full" not in await command(rm, "explain", str(app_id))
+        assert "core was full" not in await command(rm, "explain", str(app_id))
         told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
-        assert ["core is full" in one for one in told] == [False, True, False]
+        assert ["core was full" in one for one in told] == [False, True, False]
 
 
 async def test_where_queues_are_on_in_any_case_a_full_core_takes_none() -> None:
@@ -130,6 +138,23 @@ async def test_of_a_node_where_nothing_may_wait_few_reports_are_read(poll_gap: s
             await beat(node, running=SLOTS, refill_ms=20)
         assert len(reports) == read
         assert {one.gap_s for one in reports} == {0.5}, "the gap is the heartbeats', read or not"
+
+
+async def test_a_node_where_nothing_may_wait_hears_how_long_its_tasks_run() -> None:
+    """It says how long a newcomer would wait, and the scheduler goes by that where it keeps a node."""
+    clock = ManualClock()
+    async with cluster({"yaq.queue.poll-gap": "100ms"}, clock=clock) as rm:
+        node = await full_node(rm)
+        app_id, _ = await rm.running(node)
+        clock.seconds += 2.0
+        await beat(node, running=SLOTS, refill_ms=20)
+        rm.manager.cluster.schedule(Estimated(app_id, 7, 20.0))
+        told = []
+        for _ in range(4):
+            clock.seconds += 0.5
+            jobs = (await beat(node, running=SLOTS, refill_ms=20)).yaq_orders.jobs
+            told.append([(e.priority, e.estimate_ms) for job in jobs for e in job.estimates])
+        assert bound(rm, node) == 0 and told == [[], [], [], [(7, 20_000)]]
 
 
 def test_the_core_is_as_busy_as_the_thread_that_serves() -> None:

@@ -31,8 +31,8 @@ def _one_of(names: object) -> str:
 
 #: in the order in which they are listed
 MEANINGS: Final[dict[str, str]] = {
-    "out_of_turn": "a node reports at once when a container ends, and not with its next heartbeat; changes nothing for "
-    "mercury and sparrow",
+    "out_of_turn": "a node reports at once when a container ends, and not with its next heartbeat; on with "
+    "rules=stock, as Hadoop's nodes do; changes nothing for mercury and sparrow",
     "at_asks": "the ResourceManager decides when it is asked too, and not at nodes' heartbeats alone; of opportunistic "
     "containers it decides whenever managers poll (yaq.rm.scheduler.at-asks)",
     "rules": f"by which rules guaranteed containers are given at heartbeats ({_one_of(tuple(Rules))}): ours, by which "

@@ -136,6 +136,8 @@ def parse_system(text: str) -> System:
     base = _BASES.get(name, System(name))
     if "bound" in changed or "bound_wait_s" in changed:
         changed.setdefault("bound_target", 0.0)
+    if changed.get("rules") == "stock":
+        changed.setdefault("out_of_turn", True)  # as nodes under yaq.compat=stock, and Hadoop's own
     try:
         system = dataclasses.replace(base, **changed)
     except ValueError as error:

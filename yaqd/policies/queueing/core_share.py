@@ -19,7 +19,7 @@ _FREE: Final = 0.85
 _WORKING: Final = 0.85
 #: by how much the share grows at a look, and what is left of it where it falls
 _STEP: Final = 0.05
-_LEFT: Final = 0.5
+_LEFT: Final = 0.25
 #: a smaller share is none
 _LEAST: Final = 1 / 64
 #: consecutive looks: a job that comes fills the core for a moment
