@@ -9,14 +9,17 @@ its bytes, and each small read elsewhere costs one of them.
 The node is a control group of memory, page cache included, as a container's is.
 """
 
+import errno
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.options import progress
 from benchmarks.riffle.throttle import NoThrottle
 
 _ROOT: Final = Path("/sys/fs/cgroup")
@@ -26,6 +29,9 @@ _SECTOR: Final = 512
 #: the kernel's own for a disk that says nothing; a loop device has more, from the file that it is in
 _READ_AHEAD_KB: Final = 128
 _LIMITS: Final = ("blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device")
+#: for a group's processes to end, and between two looks
+_PATIENCE_S: Final = 10.0
+_PAUSE_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +137,26 @@ class SmallNode:
         finally:
             self._enter(self._before)
 
-    def remove(self) -> None:
-        self._group.rmdir()
+    def remove(self, patience_s: float = _PATIENCE_S) -> None:
+        """Removes the group once what was started in it has ended; leaves it, and says so, where that takes too long.
+
+        What is measured by then is worth more than an empty group.
+        """
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                self._group.rmdir()
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
+            else:
+                return
+            if time.monotonic() >= deadline:
+                left = ", ".join((self._group / "cgroup.procs").read_text().split())
+                progress(f"{self._group} is left behind, with processes {left or 'that the kernel still ends'}")
+                return
+            # the kernel tells nobody of version 1's groups when one is empty
+            time.sleep(_PAUSE_S)
 
     @staticmethod
     def _enter(group: Path) -> None:

@@ -13,6 +13,7 @@ Splits, compression and all else are what they are when nothing is said. At leas
 0.97x on the fast one.
 """
 
+import errno
 import shutil
 import signal
 import sys
@@ -126,9 +127,19 @@ def _input(work: _Work, folder: Path, files: int) -> tuple[Path, Digest]:
     source.mkdir()
     for number in range(files):
         path, of_file = work.make_file(_LINES, number + 1)
-        (source / path.name).hardlink_to(path)
+        link_or_copy(path, source / path.name)
         expected += of_file
     return source, expected
+
+
+def link_or_copy(path: Path, target: Path) -> None:
+    """A copy where the two lie on different file systems, or theirs knows no links."""
+    try:
+        target.hardlink_to(path)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+            raise
+        shutil.copyfile(path, target)
 
 
 def _cluster(stack: ExitStack, folder: Path, side: str) -> OurCluster:

@@ -61,6 +61,35 @@ def test_a_small_node_has_what_its_group_has() -> None:
         node.remove()
 
 
+def test_a_small_node_waits_for_what_still_runs_in_it(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        node = SmallNode("yaq-test", 64 << 20)
+    except NoThrottle as missing:
+        pytest.skip(str(missing))
+    with node.inside():
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    waits: list[float] = []
+
+    def end_it(seconds: float) -> None:
+        waits.append(seconds)
+        child.communicate()
+
+    # so no time passes while it lives
+    monkeypatch.setattr("benchmarks.riffle.slow_disk.time.sleep", end_it)
+    try:
+        node.remove(patience_s=0.0)
+        assert f"left behind, with processes {child.pid}" in capfd.readouterr().err and not waits
+        node.remove(patience_s=60.0)
+    finally:
+        child.kill()
+        child.communicate()
+    assert waits and "left behind" not in capfd.readouterr().err
+    with pytest.raises(FileNotFoundError):
+        node.remove()
+
+
 def test_what_is_announced_is_read_in_few_requests(tmp_path: Path) -> None:
     size = 8 << 20
     with disk_of(tmp_path, None) as disk:
