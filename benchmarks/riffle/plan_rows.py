@@ -11,8 +11,8 @@ fitted: the paper's own 360 M without merging come to it, and most of these rows
 mergers read, and with what they read and write, in the same units: beside.
 Rows `job-1` .. `job-4`: its production jobs, all requests in millions, reads of indexes and the mergers' own included,
 as they are merged by what is shipped: the automatic choice for the paper's disks, 512 MB of a node's memory for
-mergers, two merges at a time, best effort 95 %. Where the indexes of a node's merged files have no room in its
-`yaq.riffle.shuffle.index-memory`, each read of a merged file costs one of its index more.
+mergers, two merges at a time, best effort 95 %. Where indexes have no room in a node's memory for them they are read
+again, on both sides (`indexes.py`). What would be, had they room, is printed beside.
 Rows `job-1-paper` .. `job-4-paper`: the same where mergers have the memory of the paper's, 8 GB a node, for 10 merges
 at a time (it says 10 to 20). What its sizes of blocks come to is printed beside.
 
@@ -26,6 +26,7 @@ from typing import Any, Final
 from benchmarks.options import Options
 from benchmarks.report import Row, make_row
 from benchmarks.riffle.counts import Shuffle, count
+from benchmarks.riffle.indexes import ALL_AT_HAND, IndexMemory, index_requests
 from riffle_merger.merger.requests import MergerRequests
 from riffle_merger.plan.automatic import BLOCKS, Choice, DiskShape, ShuffleShape, choose
 from riffle_merger.plan.counts import ReadCounter, Unit
@@ -49,9 +50,6 @@ JOBS: Final = {
 #: of a node's mergers, bytes, and the merges that share it: 4.3.1 and 4.5.1, and as shipped
 PAPERS: Final = (8 << 30, 10)
 SHIPPED: Final = (512 << 20, 2)
-#: of a node's service for indexes, and what each output takes of it for a partition
-_INDEX_MEMORY: Final = 16 << 20
-_INDEX_ROW: Final = 20
 ROWS: Final = (
     "reads",
     "reads-best-effort",
@@ -111,16 +109,12 @@ def _job(row_id: str) -> tuple[Row, Mapping[str, Any]]:
     memory = PAPERS if row_id.endswith("-paper") else SHIPPED
     choice = chosen(shuffle, memory)
     without, ours = merged(shuffle, OFF, 1.0), merged(shuffle, choice.policy, BEST_EFFORT, memory)
-    theirs = without.requests + without.index_reads(looks=False)
 
-    has_room = shuffle.maps / shuffle.nodes * shuffle.partitions * _INDEX_ROW <= _INDEX_MEMORY
+    def requests(counted: ReadCounter, memory: IndexMemory | None = None) -> int:
+        # as shipped, nodes have mergers, which look at outputs that are left alone too
+        return counted.requests + index_requests(counted, shuffle.nodes, looks=counted is not without, memory=memory)
 
-    def of_indexes(counted: ReadCounter) -> int:
-        again = 0 if has_room else counted.merged_files * shuffle.partitions
-        return counted.index_reads(looks=True) + again
-
-    def requests(counted: ReadCounter) -> int:
-        return counted.requests + of_indexes(counted)
+    theirs = requests(without)
 
     def fewer(counted: ReadCounter) -> str:
         return f"{theirs / requests(counted):.1f}x"
@@ -130,7 +124,9 @@ def _job(row_id: str) -> tuple[Row, Mapping[str, Any]]:
         facts |= {
             "a merger's reads and writes": f"{ours.merged_size / ours.merge_reads / 1e6:.1f} MB and "
             f"{ours.merged_size / ours.merge_writes / 1e6:.1f} MB",
-            "of the requests, reads of indexes beside mergers": f"{of_indexes(ours):,}",
+            "of the requests, reads of indexes beside mergers": f"{requests(ours) - ours.requests:,} of ours, "
+            f"{theirs - without.requests:,} of theirs",
+            "where all indexes have room": f"{requests(without, ALL_AT_HAND) / requests(ours, ALL_AT_HAND):.1f}x",
             "without best effort": fewer(merged(shuffle, choice.policy, 1.0, memory)),
             "blocks": {
                 f"{size // _KIB} KB": fewer(merged(shuffle, MergePolicy(block_bytes=size), BEST_EFFORT, memory))
