@@ -17,6 +17,7 @@ from riffle_merger.merger.memory import available_bytes
 pytestmark = pytest.mark.slow
 SIZE = 2 << 30
 REQUESTS_PER_S = 100
+TRIES = 8
 
 
 @contextmanager
@@ -40,9 +41,9 @@ def test_the_trial_finds_what_the_kernel_makes_a_request_cost(tmp_path: Path) ->
     assert asked.written_bytes >= 32 << 20 and asked.read_bytes >= 32 << 20 and asked.reads > 32
     assert str(tmp_path) not in subprocess.run(["losetup", "--list"], capture_output=True, text=True).stdout
     with disk_of(tmp_path / "fast", None) as disk:
-        fast = try_disk(disk.folder, 0)
-    assert fast is not None
-    assert 4 * fast.seek_us < slow.seek_us
+        tries = [try_disk(disk.folder, 0) for _ in range(TRIES)]
+    # whoever has the processor meanwhile makes a try long, and never short
+    assert 4 * min(fast.seek_us for fast in tries if fast is not None) < slow.seek_us
 
 
 def test_a_small_node_has_what_its_group_has() -> None:
