@@ -98,7 +98,8 @@ def start_turn(tasks: Sequence[TaskRecord]) -> float:
     """Return how long one start keeps the machine from the next, s; 0 where too few start at once to show it.
 
     It is of tasks that did not wait at their nodes: the time between the first and the last start of a burst over the
-    starts between, the median over bursts. It is no longer than the machine's busiest second allows.
+    starts between, the median over bursts. The time in which the burst was given does not count, as starts that keep
+    none from starting are as far apart as that. It is no longer than the machine's busiest second allows.
     """
     bursts: list[list[TaskRecord]] = []
     for task in sorted(at_once(tasks), key=lambda task: task.given_s):
@@ -108,9 +109,15 @@ def start_turn(tasks: Sequence[TaskRecord]) -> float:
     turns = []
     for burst in bursts:
         if len(burst) >= _BURST:
-            starts = [task.started_s for task in burst]
-            turns.append((max(starts) - min(starts)) / (len(burst) - 1))
+            started, given = _span(task.started_s for task in burst), _span(task.given_s for task in burst)
+            turns.append(max(started - given, 0.0) / (len(burst) - 1))
     return min(statistics.median(turns), 1.0 / _most_a_second(tasks)) if turns else 0.0
+
+
+def _span(moments: Iterable[float]) -> float:
+    """The time between the first and the last."""
+    ordered = sorted(moments)
+    return ordered[-1] - ordered[0]
 
 
 def _most_a_second(tasks: Iterable[TaskRecord]) -> int:

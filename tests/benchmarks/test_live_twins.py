@@ -55,14 +55,23 @@ def test_those_that_wait_at_their_node_are_no_part_of_a_burst() -> None:
 
 
 def test_the_turn_of_a_start_is_seen_where_many_start_at_once() -> None:
-    burst = [started(f"n{number}", 0.001 * number, 0.3 + 0.02 * number, 5.0) for number in range(11)]
-    assert start_turn(burst) == pytest.approx(0.02)
+    burst = [started(f"n{number}", 0.001 * number, 0.3 + 0.021 * number, 5.0) for number in range(11)]
+    assert start_turn(burst) == pytest.approx(0.02), "a start each 21 ms, of which 1 ms is how they were given"
     one_after_another = [started("m", 0.02 * number, 9.0 + 0.01 * number, 0.001) for number in range(100)]
     assert start_turn(burst + one_after_another) == pytest.approx(0.01), "the machine has shown that it can do more"
     assert start_turn(burst[:5]) == 0.0, "too few"
     assert start_turn([*burst[:5], *(replace(task, given_s=3.0, started_s=3.1) for task in burst[5:10])]) == 0.0
     spread = [replace(task, node="one", given_s=task.given_s + number) for number, task in enumerate(burst)]
     assert start_turn(spread) == 0.0
+
+
+@pytest.mark.parametrize("apart_s", [0.0, 0.001, 0.014])
+def test_starts_that_hold_none_back_show_no_turn_however_they_were_given(apart_s: float) -> None:
+    given = [round(float(burst) + apart_s * number, 3) for burst in range(10) for number in range(8)]
+    tasks = [started(f"n{number}", at, at + 0.05, 5.0) for number, at in enumerate(given)]
+    assert start_turn(tasks) == pytest.approx(0.0, abs=1e-9)
+    held = [replace(task, started_s=task.started_s + 0.01 * (number % 8)) for number, task in enumerate(tasks)]
+    assert start_turn(held) == pytest.approx(0.01), "and ten milliseconds more where each holds the next back so long"
 
 
 def test_a_task_that_has_not_started_has_no_record() -> None:

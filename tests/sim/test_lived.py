@@ -7,7 +7,7 @@ import pytest
 
 from tests.sim.sim_jobs import map_reduce, mixed, same, stage
 from yaqd.sim.shape import LivedTimes
-from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
+from yaqd.sim.simulation import ClusterShape, NodeFailure, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, Workload
 
 #: the manager polls at whole seconds, and the only node beats every 3 s
@@ -54,6 +54,20 @@ def test_jobs_end_with_their_last_process_however_late_it_is_heard(system: Syste
     assert result.tasks == sum(job.tasks for job in workload) and len(result.jobs) == 6
     for index, job in enumerate(result.jobs):
         assert job.ended == pytest.approx(result.ended[result.job == index].max())
+
+
+@pytest.mark.parametrize("system", [AT_ASKS, System("yaq-c", bound=3)])
+@pytest.mark.parametrize("down_s", [4.0, float("inf")])
+def test_work_that_was_done_when_its_node_failed_is_heard_when_the_node_is_lost(system: System, down_s: float) -> None:
+    """The node does not say so any more: they end between two of its heartbeats, and it fails before the next."""
+    shape = replace(SHAPE, nodes=2, lived=HEARS, expiry_s=9.0)
+    jobs = Workload(tuple(SimJob(f"job{at}", (stage(4, 1.0),), arrival_s=0.5) for at in range(4)))
+    whole = simulate(shape, jobs, system, 1)
+    at_s = float(np.sort(whole.ended)[0]) + 0.01
+    failed = simulate(replace(shape, failures=(NodeFailure(0, at_s, down_s),)), jobs, system, 1)
+    unheard = (failed.ended < at_s).sum()
+    assert unheard and failed.counts["lost"] == 0, "each of the node's tasks had ended, and none was told"
+    assert failed.tasks == whole.tasks == 16 and len(failed.jobs) == 4
 
 
 def test_starts_take_turns_on_the_one_machine() -> None:

@@ -173,6 +173,9 @@ class Central(Model):
         """Hear that a container went without its work, which its end, told next, does not say."""
 
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
+        self._end(run, now)
+
+    def _end(self, run: ContainerRun, now: float) -> None:
         if run.is_lost:
             self.place_lost(run, now)
         self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
@@ -272,11 +275,7 @@ class Central(Model):
             return
         self.take(self.scheduler.handle(NodeLeft(node.id), now), now)
         for run in gone:
-            if run.is_lost:
-                self.place_lost(run, now)
-            self.take(self.scheduler.handle(ContainerEnded(run.container_id), now), now)
-            if run.is_lost:
-                self._tell_lost(run, now)
+            self._end(run, now)
 
     def node_returned(self, node: SimNode, now: float) -> None:
         self._expire(now, node)
