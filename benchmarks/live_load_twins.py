@@ -86,9 +86,7 @@ def shares_twin(
     """
     gap_s, lived = _starts(variant, loaded)
     queues = tuple((name, float(share)) for name, share in shares.items())
-    limits = tuple(
-        (f"root.{name}.{key}", "100") for name in shares for key in ("maximum-capacity", "user-limit-factor")
-    )
+    limits = tuple((f"root.{name}.{key}", "100") for name in shares for key in _ROOMY)
     shape = replace(shape_of(variant, slots, poll_s=poll_s, gap_s=gap_s, lived=lived), queues=queues, scheduler=limits)
     each = loaded.asked // len(shares)
     stage = SimStage("work", (SimTask(duration_s, priority=_PRIORITY),) * each)

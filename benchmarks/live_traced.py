@@ -2,10 +2,13 @@
 
 import json
 import math
+import os
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from yaqd.ipc.loop import run
 from yaqd.sim.workload import Workload
@@ -20,6 +23,11 @@ from .live_twins import Lived, Twin, twin
 from .options import Options, progress
 from .stock.artifacts import HadoopJars
 
+_ROOT: Final = Path(__file__).parents[1]
+#: the packages that daemons of both sides and masters are made of, and the benchmark's own part in a run
+_PACKAGES: Final = ("nm", "rm", "yaqd", "benchmarks/stock")
+_LIVE: Final = ("live_cluster.py", "live_master.py", "live_runs.py", "live_tasks.py", "ours.py")
+
 
 @dataclass(slots=True)
 class Traces:
@@ -32,6 +40,7 @@ class Traces:
     poll_s: float
     tolerates_waiting: bool
     _made: dict[tuple[str, str], Lived] = field(default_factory=dict)
+    _twins: dict[tuple[str, str], Twin] = field(default_factory=dict)
 
     def run(self, what: str, workload: Workload, variant: Variant, slots: int) -> list[Traced]:
         """The trace's runs on that variant; those that were kept are not made again."""
@@ -42,20 +51,24 @@ class Traces:
         return self._made[key].runs
 
     def twin(self, what: str, variant: Variant) -> Twin:
-        """The simulated twin of what was run."""
-        made = self._made[what, variant.name]
-        return twin(made, poll_s=self.poll_s, aware=self.tolerates_waiting)
+        """The simulated twin of what was run, simulated once however many rows look at it."""
+        return self._twin_of((what, variant.name))
 
     def twins(self) -> Iterator[Twin]:
         """The simulated twin of each."""
-        return (twin(made, poll_s=self.poll_s, aware=self.tolerates_waiting) for made in self._made.values())
+        return map(self._twin_of, self._made)
+
+    def _twin_of(self, key: tuple[str, str]) -> Twin:
+        if key not in self._twins:
+            self._twins[key] = twin(self._made[key], poll_s=self.poll_s, aware=self.tolerates_waiting)
+        return self._twins[key]
 
     def _one(self, what: str, workload: Workload, variant: Variant, slots: int, number: int) -> Traced:
         if not self.options.keep:
             return self._live(workload, variant, slots)
         words = (what, *variant.name.replace(",", "").split(), f"{self.options.scale:g}", str(number))
         path = Path(self.options.keep) / f"{'-'.join(words)}.json"
-        of = settings_of(workload, variant, slots, aware=self.tolerates_waiting)
+        of = settings_of(workload, variant, slots, aware=self.tolerates_waiting, code=code_digest())
         if path.exists():
             progress(f"{what}: {variant.name}: run {number} is taken from {path}")
             return kept(path, of)
@@ -80,8 +93,25 @@ class Traces:
         )
 
 
-def settings_of(workload: Workload, variant: Variant, slots: int, *, aware: bool) -> dict[str, Any]:
-    """Return what must be the same for a kept run to stand for another."""
+@cache
+def code_digest(root: Path = _ROOT) -> str:
+    """Return the digest of all code and shipped defaults that a live run depends on.
+
+    A commit would not do: it does not know what has been edited since. The simulator is left out, as only twins depend
+    on it.
+    """
+    digest = sha256()
+    found = (path for name in _PACKAGES for path in (root / name).rglob("*"))
+    packages = (path for path in found if path.suffix in (".py", ".xml"))
+    files = [*packages, *(root / "benchmarks" / name for name in _LIVE)]
+    for path in sorted(path for path in files if not path.is_relative_to(root / "yaqd" / "sim")):
+        digest.update(f"{path.relative_to(root)} {path.stat().st_size}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def settings_of(workload: Workload, variant: Variant, slots: int, *, aware: bool, code: str) -> dict[str, Any]:
+    """Return what must be the same for a kept run to stand for another; `code`: its digest."""
     tasks = [task.duration_s for job in workload for stage in job.stages for task in stage.tasks]
     return {
         "jobs": [[job.name, job.arrival_s] for job in workload],
@@ -89,20 +119,28 @@ def settings_of(workload: Workload, variant: Variant, slots: int, *, aware: bool
         "slots": slots,
         "variant": variant.facts(),
         "aware": aware,
+        "code": code,
     }
 
 
 def keep(traced: Traced, path: Path, of: dict[str, Any]) -> None:
-    """Write what was measured of a run."""
+    """Write what was measured of a run; whoever is stopped meanwhile leaves no half of it under that name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"of": of, **asdict(traced)}))
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps({"of": of, **asdict(traced)}))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def kept(path: Path, of: dict[str, Any]) -> Traced:
-    """Read what was measured of a run; raises ValueError where it is of other jobs or another variant."""
+    """Read what was measured of a run; raises ValueError where it is of other jobs, another variant or other code."""
     data = json.loads(path.read_text())
-    if data.pop("of") != of:
-        raise ValueError(f"{path} is of other jobs or other settings: take another folder")
+    was = data.pop("of")
+    others = [name for name in of if was.get(name) != of[name]]
+    if others:
+        raise ValueError(f"{path} was made with other {', '.join(others)}: take another folder")
     failures = data.pop("failures")
     failures["by_status"] = {int(status): count for status, count in failures["by_status"].items()}
     stages = [[[TaskRecord(**task) for task in stage] for stage in job] for job in data.pop("stages")]

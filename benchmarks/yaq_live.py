@@ -5,7 +5,8 @@ masters run in this process (`benchmarks.live_master`), the same for every side:
 differ. Completion times count to the end of the last task's process. Each row prints heartbeat, the masters' polling
 interval, whether they say that they tolerate waiting, the bound of the queues, the median gap between one process and
 the next on a slot, whether heartbeats out of turn were on, and whether the ResourceManager decided when it was asked
-too: in `utilization-*` both are off for ours, and all is decided at the nodes' regular heartbeats, as stock does.
+too. In `utilization-*` both are off for ours, which is a handicap: stock's nodes report each end at once, which no
+setting turns off, and ours wait for their regular heartbeats.
 
 The masters say where they register that their containers may wait, which is an extension of ours; all that the rows
 must reach is for such masters. Those of MapReduce, Tez and Spark do not say so, and what they ask for waits at a node
@@ -13,7 +14,7 @@ for `yaq.queue.max-wait-unaware` at most: `--unaware` has the same rows with mas
 
 Every trace that was run has its simulated twin in the end, both sides, with what was measured for it. There "ours" is
 what was lived and "theirs" what was simulated, as in the rows `fidelity-*`. `--keep FOLDER` keeps the runs of traces,
-and a later call with the same folder takes them from there.
+and a later call with the same folder and code takes them from there.
 
 `hive-fair-*`, `small-first-*` and `heartbeat-3s-*` have stock with its best policy of the study, below its capacity.
 All three sides of `queue-or-event` have jobs in srjf. Stock is in fifo throughout, and beyond its capacity in `hive-*`.
@@ -87,9 +88,9 @@ _QUEUES = ours(queues=True, events=False)
 #: the order of jobs is that of the other two: a leaf queue that names none goes to fifo where queues are off
 _EVENTS = ours(queues=False, events=True, site={JOB_ORDER: "srjf"})
 _BOTH = ours(queues=True, events=True)
-#: ours decides as stock's capacity scheduler does: when nodes report, with their regular heartbeats
 #: how far queues fill slots where that is what is asked of them; as shipped they leave a twentieth idle
 _FILLED = {"yaq.queue.target-utilization": "0.99"}
+#: ours hears of ends with regular heartbeats alone, and decides then; stock's nodes report ends at once
 UTILIZATION = (stock(), stock_opportunistic(_STOCK_QUEUE), ours(queues=True, events=False, at_asks=False, site=_FILLED))
 _UNAWARE = "unaware"
 
@@ -147,7 +148,7 @@ class Bench:
     # Utilization ------------------------------------------------------------------------------------------------------
 
     def utilization(self, row: str, duration_s: float) -> None:
-        """Slots used while more is asked for than fits, decided at the nodes' regular heartbeats alone."""
+        """Slots used while more is asked for than fits; ours hears and decides at regular heartbeats alone."""
         found: dict[str, list[float]] = {}
         twins: dict[str, list[float]] = {}
         for variant in self.wanted(UTILIZATION):

@@ -1,4 +1,4 @@
-"""The live rows against stock at its best: the same jobs for both sides, and what is made of their runs."""
+"""The live rows against stock's `fair`: the same jobs for both sides, and what is made of their runs."""
 
 import math
 from collections.abc import Sequence

@@ -1,23 +1,27 @@
 """The simulated twins of live traces: what is measured of starts, and runs that are kept."""
 
+import shutil
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.live_cluster import ours, stock
+from benchmarks.live_cluster import Variant, ours, stock
 from benchmarks.live_load_twins import backlog_twin, latency_twin
 from benchmarks.live_master import Failures
 from benchmarks.live_mixes import mixed
 from benchmarks.live_runs import Loaded, Traced
 from benchmarks.live_tasks import Task, TaskRecord, record
-from benchmarks.live_traced import Traces, keep, kept, settings_of
+from benchmarks.live_traced import Traces, code_digest, keep, kept, settings_of
 from benchmarks.live_twins import Lived, at_once, start_turn, twin
 from benchmarks.options import parse_options
 from benchmarks.yaq_live import UTILIZATION
 from yaqd.sim.shape import LivedTimes
+from yaqd.sim.workload import Workload
 
+ROOT = Path(__file__).parents[2]
 WORKLOAD = mixed(0.1, 32)
 OURS = ours(queues=True, events=True, name="ours")
 
@@ -90,24 +94,57 @@ def test_a_run_that_was_kept_is_not_made_again(tmp_path: Path) -> None:
         raise AssertionError("nothing is to be run")
 
     traces = Traces(options, None, no_place, 1.0, True)
-    keep(traced(), tmp_path / "mix-ours-0.1-0.json", settings_of(WORKLOAD, OURS, 8, aware=True))
+    keep(traced(), tmp_path / "mix-ours-0.1-0.json", settings_of(WORKLOAD, OURS, 8, aware=True, code=code_digest()))
     assert traces.run("mix", WORKLOAD, OURS, 8) == [traced()]
+    assert list(traces.twins()) == [traces.twin("mix", OURS)]
+    assert next(traces.twins()) is traces.twin("mix", OURS), "it is simulated once"
     with pytest.raises(AssertionError, match="nothing is to be run"):
         traces.run("mix", WORKLOAD, stock(), 8)
 
 
-def test_a_kept_run_of_other_jobs_or_settings_is_refused(tmp_path: Path) -> None:
-    path, of = tmp_path / "some.json", settings_of(WORKLOAD, OURS, 8, aware=True)
-    keep(traced(), path, of)
-    assert kept(path, of) == traced()
-    others = [
-        settings_of(mixed(0.2, 32), OURS, 8, aware=True),
-        settings_of(WORKLOAD, replace(OURS, site={"yaq.queue.order": "lrtf"}), 8, aware=True),
-        settings_of(WORKLOAD, OURS, 8, aware=False),
-    ]
-    for other in others:
-        with pytest.raises(ValueError, match="other jobs or other settings"):
+def test_a_kept_run_of_other_jobs_settings_or_code_is_refused(tmp_path: Path) -> None:
+    def settings(workload: Workload = WORKLOAD, variant: Variant = OURS, **more: Any) -> dict[str, Any]:
+        return settings_of(workload, variant, 8, **{"aware": True, "code": "c0de", **more})
+
+    path = tmp_path / "some.json"
+    keep(traced(), path, settings())
+    assert kept(path, settings()) == traced()
+    others = {
+        "jobs, work_s": settings(mixed(0.2, 32)),
+        "variant": settings(variant=replace(OURS, site={"yaq.queue.order": "lrtf"})),
+        "aware": settings(aware=False),
+        "code": settings(code="c0df"),
+    }
+    for what, other in others.items():
+        with pytest.raises(ValueError, match=f"was made with other {what}: take another folder"):
             kept(path, other)
+
+
+def test_what_is_kept_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "some.json"
+    keep(traced(), path, {"code": "1"})
+    with pytest.raises(TypeError):
+        keep(traced(), path, {"code": object()})
+    assert kept(path, {"code": "1"}) == traced(), "what could not be written has not harmed what was there"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_digest_is_of_what_runs_and_not_of_the_simulator(tmp_path: Path) -> None:
+    assert code_digest() == code_digest.__wrapped__() and len(code_digest()) == 64
+
+    def tree(name: str, **edits: str) -> str:
+        root = tmp_path / name
+        shutil.copytree(
+            ROOT / "benchmarks", root / "benchmarks", ignore=lambda _, names: [n for n in names if n[-3:] != ".py"]
+        )
+        for package in ("nm", "rm", "yaqd/sim"):
+            (root / package).mkdir(parents=True)
+            (root / package / "some.py").write_text(edits.get(package.replace("/", "_"), ""))
+        return code_digest(root)
+
+    same = tree("one")
+    assert same == tree("two") == tree("three", yaqd_sim="a = 1\n")
+    assert len({same, tree("four", rm="a = 1\n"), tree("five", nm="a = 1\n")}) == 3
 
 
 def test_a_twin_is_told_what_its_run_showed_and_rows_hold_both() -> None:
