@@ -58,6 +58,15 @@ def test_asha_promotes_a_trial_that_later_ones_have_made_the_best_third() -> Non
     assert [start.number for start in policy.allocate(trials, 1, 0.0)] == [1]
 
 
+def test_asha_starts_no_trial_twice_that_went_past_a_rung_without_being_promoted() -> None:
+    trials, policy = Trials(4, 30), AshaPromote(terms(epochs=30), NOBODY, grace=1, eta=2)
+    for number in range(4):
+        run_epochs(policy, trials, number, [0.1 * number])
+    for number in (2, 3):  # as leftovers: both are among the best half of the first rung, and 3 of the second
+        run_epochs(policy, trials, number, [0.1 * number])
+    assert [start.number for start in policy.allocate(trials, 4, 0.0)] == [3, 2, 1, 0]
+
+
 def test_hyperband_s_brackets_are_those_of_its_table() -> None:
     """R = 81, eta = 3 (JMLR 2018, Table 1): 81 with 1 epoch, 34 with 3, 15 with 9, 8 with 27, 5 with 81."""
     trials, policy = Trials(200, 81), Hyperband(terms(epochs=81), NOBODY)
