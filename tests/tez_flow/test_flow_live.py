@@ -91,7 +91,8 @@ def test_a_lost_node_under_three_stages_reruns_what_is_needed(own_flow_cluster: 
     run.check_outputs()
     # nothing of the input is read again that nobody needs
     again = Counter(ran(trace)) - Counter(before)
-    assert all(many == 1 for many in again.values()), again
+    # what had not begun when the node was killed runs for the first time, and may have run there
+    assert all(many <= 1 + (task not in before) for task, many in again.items()), again
 
 
 MANY = (
