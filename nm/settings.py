@@ -5,9 +5,8 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Final
 
 from nm.localizer.archives import ArchiveLimits
 from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
@@ -75,17 +74,20 @@ class NodeQueueOptions:
         )
 
 
-#: what has a heartbeat sent at once: all that the ResourceManager waits for, a container's end alone as on a stock node
-#: (ContainerImpl's `sendOutofBandHeartBeat`), or nothing
-OUT_OF_TURN: Final = ("true", "ends", "false")
+class OutOfTurn(StrEnum):
+    """What has a heartbeat sent at once."""
+
+    ALL = "true"
+    #: as on a stock node (ContainerImpl's `sendOutofBandHeartBeat`)
+    ENDS = "ends"
+    NOTHING = "false"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeWays:
     """How the node reports and starts containers, as far as that differs from a stock node's ways."""
 
-    #: what has a heartbeat sent at once: a name in OUT_OF_TURN
-    out_of_turn_heartbeats: str
+    out_of_turn: OutOfTurn
     #: for how long a program counts as starting, and is held where others start and the processors are busy
     start_moment_s: float
 
@@ -93,7 +95,7 @@ class NodeWays:
     def read(cls, conf: Configuration) -> "NodeWays":
         """Raises ConfigError."""
         return cls(
-            out_of_turn_heartbeats=conf.get_choice("yaq.nm.out-of-turn-heartbeats", OUT_OF_TURN),
+            out_of_turn=OutOfTurn(conf.get_choice("yaq.nm.out-of-turn-heartbeats", tuple(OutOfTurn))),
             start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
         )
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 _ROOT: Final = Path("/sys/fs/cgroup")
 #: names of limit, use, and the part of the use that files make up, which the kernel gives up for others
 _VERSIONS: Final = {
@@ -17,19 +19,12 @@ _VERSIONS: Final = {
 
 
 def available_bytes(proc: Path = Path("/proc"), groups: Path = _ROOT) -> int:
-    """Return what can still be had without taking it from other processes; 0 where nothing says so. Blocking."""
-    found = [_of_machine(proc), *(room for room in map(_room, _groups(proc, groups)) if room is not None)]
+    """Return what can still be had without taking it from other processes. Blocking."""
+    found = [
+        int(psutil.virtual_memory().available),
+        *(room for room in map(_room, _groups(proc, groups)) if room is not None),
+    ]
     return max(0, min(found))
-
-
-def _of_machine(proc: Path) -> int:
-    try:
-        for line in (proc / "meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-    except (OSError, ValueError, IndexError):
-        pass
-    return 0
 
 
 def _groups(proc: Path, root: Path) -> Iterator[tuple[int, Path]]:

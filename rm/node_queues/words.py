@@ -106,22 +106,22 @@ class NodeQueueing:
 
         `gap_s`: since its last heartbeat.
         """
-        facts, report = self._cluster.scheduler.facts, None
-        node.is_heeded = facts.gives_opportunistic or facts.heeds(node.id, self._cluster.clock.now())
-        if node.is_heeded and (self.is_on or facts.gives_opportunistic):
+        facts, now = self._cluster.scheduler.facts, self._cluster.clock.now()
+        queue, gives_opportunistic = facts.node_queue(node.id), facts.gives_opportunistic
+        node.is_heeded = gives_opportunistic or (self.is_on and queue is not None and queue.is_heeded(now))
+        if node.is_heeded:
             report = node_queue_report(
-                *(node, status), fills_queues=self.is_on, gives_opportunistic=facts.gives_opportunistic, gap_s=gap_s
+                *(node, status), fills_queues=self.is_on, gives_opportunistic=gives_opportunistic, gap_s=gap_s
             )
-        if report is not None:
-            self._cluster.schedule(report)
-            self._chosen.look(facts.places, facts.core_share, facts.node_queues, self._cluster.clock.now())
+            if report is not None:
+                self._cluster.schedule(report)
+                self._chosen.look(facts.places, facts.core_share, facts.node_queues, now)
         busy = self._in_use(node)
-        queue = facts.node_queue(node.id)
         if self.is_on and queue is not None and queue.is_filled:
             running = queue.running / queue.slots if queue.slots else 0.0
             # Before the node was seen full nobody knows how many run at once.
             busy = running if queue.queued else min(running, busy)
-        node.use.observe(busy, self._cluster.clock.now())
+        node.use.observe(busy, now)
 
     def _in_use(self, node: RmNode) -> float:
         """The part of it that is given away, by the scarcest of what the scheduler counts."""
@@ -220,7 +220,7 @@ class NodeQueueing:
         if told.files_read_ms != self._files_read_ms:
             told.files_read_ms = response.yaq_orders.files_read_ms = self._files_read_ms
         facts = self._cluster.scheduler.facts
-        told_for = self.settings, facts.bound_of(node.id)
+        queue, told_for = facts.node_queue(node.id), (self.settings, facts.bound_of(node.id))
         if told.settings_for != told_for and (self.is_on or told.settings is not None):
             told.settings_for = told_for
             settings = self._settings_of(node)
@@ -228,7 +228,7 @@ class NodeQueueing:
                 told.settings = settings
                 response.yaq_orders.settings.CopyFrom(settings)
         # where nothing waits that is for the node's word how long a newcomer would: it goes with the next that is read
-        if self.is_on and (node.is_heeded or not facts.is_quiet(node.id)):
+        if self.is_on and (node.is_heeded or (queue is not None and not queue.is_quiet)):
             self._put_jobs(node, told, response)
         self._put_masters(node, told, response)
 

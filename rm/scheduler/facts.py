@@ -224,16 +224,6 @@ class Facts:
         node = self._view.nodes.get(node_id)
         return node.queue if node is not None else None
 
-    def is_quiet(self, node_id: NodeId) -> bool:
-        """Tell whether nothing waits at the node, and nothing may."""
-        node = self._view.nodes.get(node_id)
-        return node is None or node.queue.is_quiet
-
-    def heeds(self, node_id: NodeId, now: float) -> bool:
-        """Tell whether what the node says of its queue is to be read."""
-        node = self._view.nodes.get(node_id)
-        return node is not None and node.queue.is_heeded(now)
-
     @property
     def core_share(self) -> float:
         """Return at which part of the nodes something may wait, as the ResourceManager's core is full; 1: at all."""

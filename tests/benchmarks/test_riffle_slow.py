@@ -21,13 +21,23 @@ TRIES = 8
 
 
 @contextmanager
-def disk_of(folder: Path, requests_per_s: int | None) -> Iterator[OwnDisk]:
-    """Skips where the kernel makes no disk slow."""
+def where_the_kernel_can() -> Iterator[None]:
+    """Skips where it makes no disk slow and no node small, as in most containers."""
     try:
-        with own_disk(folder, SIZE, requests_per_s=requests_per_s) as disk:
-            yield disk
+        yield
     except NoThrottle as missing:
         pytest.skip(str(missing))
+
+
+@contextmanager
+def disk_of(folder: Path, requests_per_s: int | None) -> Iterator[OwnDisk]:
+    with where_the_kernel_can(), own_disk(folder, SIZE, requests_per_s=requests_per_s) as disk:
+        yield disk
+
+
+def node_of(memory_bytes: int) -> SmallNode:
+    with where_the_kernel_can():
+        return SmallNode("yaq-test", memory_bytes)
 
 
 def test_the_trial_finds_what_the_kernel_makes_a_request_cost(tmp_path: Path) -> None:
@@ -48,10 +58,7 @@ def test_the_trial_finds_what_the_kernel_makes_a_request_cost(tmp_path: Path) ->
 
 def test_a_small_node_has_what_its_group_has() -> None:
     most = 512 << 20
-    try:
-        node = SmallNode("yaq-test", most)
-    except NoThrottle as missing:
-        pytest.skip(str(missing))
+    node = node_of(most)
     before = Path("/proc/self/cgroup").read_text()
     try:
         with node.inside():
@@ -65,10 +72,7 @@ def test_a_small_node_has_what_its_group_has() -> None:
 def test_a_small_node_waits_for_what_still_runs_in_it(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        node = SmallNode("yaq-test", 64 << 20)
-    except NoThrottle as missing:
-        pytest.skip(str(missing))
+    node = node_of(64 << 20)
     with node.inside():
         child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     waits: list[float] = []

@@ -16,8 +16,8 @@ AT_ASKS = System("yarn", at_asks=True)
 HEARS = LivedTimes(hears_by_polls=True)
 
 
-def run(system: System, workload: Workload, **lived: float | bool) -> SimResult:
-    return simulate(replace(SHAPE, lived=LivedTimes(**lived)), workload, system, 1)  # type: ignore[arg-type]
+def run(system: System, workload: Workload, lived: LivedTimes = LivedTimes()) -> SimResult:
+    return simulate(replace(SHAPE, lived=lived), workload, system, 1)
 
 
 def one_job(*stages: tuple[int, float]) -> Workload:
@@ -28,7 +28,7 @@ def one_job(*stages: tuple[int, float]) -> Workload:
 def test_a_job_asks_first_when_it_has_registered() -> None:
     workload = one_job((2, 5.0))
     (at_once,) = run(AT_ASKS, workload).jobs
-    (later,) = run(AT_ASKS, workload, register_s=0.75).jobs
+    (later,) = run(AT_ASKS, workload, LivedTimes(register_s=0.75)).jobs
     assert later.from_submission == pytest.approx(at_once.from_submission + 0.75)
     assert later.submitted == at_once.submitted == 0.5 and later.started == pytest.approx(1.25)
 
@@ -36,21 +36,21 @@ def test_a_job_asks_first_when_it_has_registered() -> None:
 def test_a_manager_hears_of_ends_when_the_node_has_told_and_it_polls() -> None:
     workload = one_job((2, 4.2), (2, 1.0))
     told_by_tasks = run(AT_ASKS, workload)
-    heard = run(AT_ASKS, workload, hears_by_polls=True)
+    heard = run(AT_ASKS, workload, LivedTimes(hears_by_polls=True))
     ended = told_by_tasks.ended[:2].max()
     assert sorted(told_by_tasks.started)[2] - ended <= SHAPE.am_poll_s, "the next stage needs a poll alone"
     beats = heard.started[2:].min()
     assert beats - ended > SHAPE.am_poll_s, "here the node's heartbeat too"
     assert beats - ended <= SHAPE.heartbeat_s + SHAPE.am_poll_s
     assert (beats - 0.5) % SHAPE.am_poll_s == pytest.approx(0.0), "and it asks as soon as it hears"
-    prompt = run(replace(AT_ASKS, out_of_turn=True), workload, hears_by_polls=True)
+    prompt = run(replace(AT_ASKS, out_of_turn=True), workload, LivedTimes(hears_by_polls=True))
     assert sorted(prompt.started)[2] == sorted(told_by_tasks.started)[2], "a node that tells at once costs no time"
 
 
 @pytest.mark.parametrize("system", [System("yarn", job_order="srjf", estimates="blended"), System("yaq-c", bound=3)])
 def test_jobs_end_with_their_last_process_however_late_it_is_heard(system: System) -> None:
     workload = Workload(tuple(map_reduce(index, 9, 2, 2.0) for index in range(6)))
-    result = run(system, workload, hears_by_polls=True)
+    result = run(system, workload, LivedTimes(hears_by_polls=True))
     assert result.tasks == sum(job.tasks for job in workload) and len(result.jobs) == 6
     for index, job in enumerate(result.jobs):
         assert job.ended == pytest.approx(result.ended[result.job == index].max())
@@ -71,10 +71,10 @@ def test_work_that_was_done_when_its_node_failed_is_heard_when_the_node_is_lost(
 
 
 def test_starts_take_turns_on_the_one_machine() -> None:
-    starts = np.sort(run(AT_ASKS, one_job((8, 5.0)), start_turn_s=0.02).started)
+    starts = np.sort(run(AT_ASKS, one_job((8, 5.0)), LivedTimes(start_turn_s=0.02)).started)
     assert np.diff(starts) == pytest.approx([0.02] * 7) and starts[0] == pytest.approx(0.52)
     few = Workload(tuple(replace(one_job((1, 0.1)).jobs[0], arrival_s=float(at)) for at in range(3)))
-    assert np.sort(run(AT_ASKS, few, start_turn_s=0.02).started) == pytest.approx([0.02, 1.02, 2.02])
+    assert np.sort(run(AT_ASKS, few, LivedTimes(start_turn_s=0.02)).started) == pytest.approx([0.02, 1.02, 2.02])
 
 
 @pytest.mark.parametrize("name", ["yarn", "yaq-c"])

@@ -87,7 +87,8 @@ class YaqC(Central):
             self.carry_out(node, node.queue.handle(news, now), now)
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
-        if not self.scheduler.facts.heeds(node.id, now):
+        queue = self.scheduler.facts.node_queue(node.id)
+        if queue is None or not queue.is_heeded(now):
             return None
         said = node.queue.snapshot(now, 0)
         waiting: list[ContainerId] = []

@@ -64,7 +64,8 @@ def test_asha_starts_no_trial_twice_that_went_past_a_rung_without_being_promoted
         run_epochs(policy, trials, number, [0.1 * number])
     for number in (2, 3):  # as leftovers: both are among the best half of the first rung, and 3 of the second
         run_epochs(policy, trials, number, [0.1 * number])
-    assert [start.number for start in policy.allocate(trials, 4, 0.0)] == [3, 2, 1, 0]
+    starts = [(start.number, start.why) for start in policy.allocate(trials, 4, 0.0)]
+    assert starts == [(3, Why.ABOVE_CUT), (2, Why.ROOM), (1, Why.ROOM), (0, Why.ROOM)]
 
 
 def test_hyperband_s_brackets_are_those_of_its_table() -> None:

@@ -106,19 +106,18 @@ class AshaPromote(Default):
         for at in sorted(self._rungs, reverse=True):
             if len(starts) == free:
                 break
-            taken = {start.number for start in starts}  # one that was a leftover has passed a rung unpromoted
-            starts += self._promotable(trials, at, free - len(starts), taken)
+            starts += self._promotable(trials, at, free - len(starts))
         starts += [Start(number, Why.NEXT) for number in trials.fresh(free - len(starts))]
         return starts + leftovers(trials, free - len(starts), {start.number for start in starts})
 
-    def _promotable(self, trials: Trials, at: int, most: int, taken: set[int]) -> list[Start]:
+    def _promotable(self, trials: Trials, at: int, most: int) -> list[Start]:
         came, promoted = self._rungs[at], self._promoted[at]
         best = sorted(came, key=lambda one: (-one[0], one[1]))[: len(came) // self._eta]
         found: list[Start] = []
         for metric, number in best:
             if len(found) == most:
                 break
-            if number not in promoted | taken and trials.states[number] == TrialState.PARKED:
+            if number not in promoted and trials.states[number] == TrialState.PARKED:
                 promoted.add(number)
                 found.append(Start(number, Why.ABOVE_CUT, metric, best[-1][0]))
         return found
@@ -130,6 +129,9 @@ class AshaPromote(Default):
             return Verdict(Action.CONTINUE, Why.BETWEEN, count, 0.0)
         metric = trials.metric(number)
         came.append((metric, number))
+        for lower, promoted in self._promoted.items():
+            if lower < count:  # a leftover goes past rungs that did not promote it: none may any more
+                promoted.add(number)
         return Verdict(Action.PARK, Why.AT_RUNG, count, count, metric)
 
 

@@ -63,6 +63,4 @@ def _costs(said: Mapping[str, Any]) -> CallCosts:
     for name in ("beat_s", "container_s"):
         if found[name] == 0.0:
             raise ValueError(f"{name} is 0; it takes some time")
-    return CallCosts(
-        *(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"]), heeded_s=found["heeded_s"]
-    )
+    return CallCosts(found["beat_s"], found["call_s"], found["container_s"], found["queued_s"], found["heeded_s"])
