@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from pathlib import Path
+from typing import Final
 
 from nm.localizer.archives import ArchiveLimits
 from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
@@ -77,10 +78,20 @@ class NodeQueueOptions:
 class OutOfTurn(StrEnum):
     """What has a heartbeat sent at once."""
 
-    ALL = "true"
+    ALL = "all"
     #: as on a stock node (ContainerImpl's `sendOutofBandHeartBeat`)
     ENDS = "ends"
-    NOTHING = "false"
+    NOTHING = "none"
+
+    @classmethod
+    def read(cls, conf: Configuration) -> "OutOfTurn":
+        """Raises ConfigError."""
+        said = conf.get_choice("yaq.nm.out-of-turn-heartbeats", (*cls, *_AS_BEFORE))
+        return _AS_BEFORE.get(said) or cls(said)
+
+
+#: words of files from when there were two choices
+_AS_BEFORE: Final = {"true": OutOfTurn.ALL, "false": OutOfTurn.NOTHING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,7 @@ class NodeWays:
     def read(cls, conf: Configuration) -> "NodeWays":
         """Raises ConfigError."""
         return cls(
-            out_of_turn=OutOfTurn(conf.get_choice("yaq.nm.out-of-turn-heartbeats", tuple(OutOfTurn))),
+            out_of_turn=OutOfTurn.read(conf),
             start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
         )
 

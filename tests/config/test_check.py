@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yaqd.config import ConfigError, Configuration, read_properties, shipped_dir
+from yaqd.config import ConfigError, Configuration, compat, read_properties, shipped_dir
 from yaqd.config.catalogue import documentation, documented
 from yaqd.config.check import Finding, Severity, check_folder, check_overrides
 from yaqd.config.reference import reference_markdown
@@ -56,6 +56,9 @@ def test_findings(tmp_path: Path, key: str, value: str, severity: Severity, word
         ("mapreduce.map.memory.mb", "${some.size}"),
         ("dfs.blocksize", "64m"),
         ("yarn.log.dir", ""),
+        ("yaq.nm.out-of-turn-heartbeats", "ends"),
+        ("yaq.nm.out-of-turn-heartbeats", "false"),
+        *compat.PRESETS[compat.STOCK].items(),
         ("mapreduce.client.genericoptionsparser.used", "true"),
     ],
 )

@@ -94,5 +94,5 @@ def test_daemons_read_it(tmp_path: Path) -> None:
 def test_nodes_keep_what_their_own_files_say_under_a_stock_manager(tmp_path: Path) -> None:
     write(tmp_path, yaq__nm__containers__start_moment="3s")
     node = NodeSettings.read(Configuration.load(tmp_path, environ={}))
-    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == ("true", 3.0)
+    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == ("all", 3.0)
     assert (node.stock_ways.out_of_turn, node.stock_ways.start_moment_s) == ("ends", 3.0)
