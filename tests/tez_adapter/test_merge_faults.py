@@ -231,13 +231,15 @@ def test_a_node_killed_in_mid_merge_costs_its_own_maps_alone(
     last = {"mapreduce.job.reduce.slowstart.completedmaps": "1.0", "yaq.riffle.files": "2"}
     script = write("bulky.py", BULKY)
     own = conf.with_overrides(last)
+    until(lambda: len(mergers(folder)) == 3)  # a node may have come back a moment ago
     job = submit_mapreduce(own, script, inputs=[str(source)], output=str(tmp_path / "out"), reduces=2)
     until(lambda: job.report().attempt)
     with RmClient(own) as rm:
         attempt = job.report().attempt
         assert attempt is not None
         master = until(lambda: next((c.node for c in rm.containers(attempt) if c.id.sequence == 1 and c.node), None))
-    victim, merger, half = until(lambda: stopped_in_mid_merge(folder, job, master))
+    elsewhere = mergers_elsewhere(folder, master)
+    victim, merger, half = until(lambda: stopped_in_mid_merge(elsewhere, job))
     victim.kill()
     if is_merger_killed:
         merger.kill()
@@ -263,6 +265,17 @@ def assert_cleared_by_the_next_start(folder: Path, half: Path) -> None:
     until(lambda: sorted(path.name for path in local.iterdir()) == ["filecache", "nmPrivate", "usercache"])
 
 
+def mergers_elsewhere(folder: Path, master: NodeId) -> list[tuple[psutil.Process, psutil.Process, Path]]:
+    """The nodes other than the job manager's, with their mergers and local folders."""
+    found = []
+    for file in (folder / "run").glob("nodemanager-*.pid"):
+        node = psutil.Process(int(file.read_text().split()[0]))
+        if not is_listening(node, master.port):
+            (merger,) = (child for child in node.children(recursive=True) if is_merger(child))
+            found.append((node, merger, folder / "nodes" / file.stem.replace("nodemanager", "nm") / "local"))
+    return found
+
+
 def is_merger(process: psutil.Process) -> bool:
     try:
         return "riffle_merger.service" in process.cmdline()
@@ -271,22 +284,18 @@ def is_merger(process: psutil.Process) -> bool:
 
 
 def stopped_in_mid_merge(
-    folder: Path, job: SubmittedJob, master: NodeId
+    elsewhere: list[tuple[psutil.Process, psutil.Process, Path]], job: SubmittedJob
 ) -> tuple[psutil.Process, psutil.Process, Path] | None:
-    """A node other than the job manager's, and its merger, stopped while it was writing this file."""
-    for file in (folder / "run").glob("nodemanager-*.pid"):
-        node = psutil.Process(int(file.read_text().split()[0]))
-        local = folder / "nodes" / file.stem.replace("nodemanager", "nm") / "local"
-        pattern = f"usercache/*/appcache/{job.application_id}/riffle/.*.out"
-        if not any(local.glob(pattern)) or is_listening(node, master.port):
+    """A node, its merger, stopped while it was writing this file, and the file. A merge takes some 50 ms."""
+    pattern = f"usercache/*/appcache/{job.application_id}/riffle/.*.out"
+    for node, merger, local in elsewhere:
+        if not any(local.glob(pattern)):
             continue
-        for child in node.children(recursive=True):
-            if is_merger(child):
-                child.suspend()
-                until(lambda merger=child: merger.status() == psutil.STATUS_STOPPED)  # type: ignore[misc]
-                for half in local.glob(pattern):
-                    return node, child, half
-                child.resume()  # it had just ended
+        merger.suspend()
+        until(lambda merger=merger: merger.status() == psutil.STATUS_STOPPED)  # type: ignore[misc]
+        for half in local.glob(pattern):
+            return node, merger, half
+        merger.resume()  # it had just ended
     return None
 
 
