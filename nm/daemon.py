@@ -330,9 +330,10 @@ class NodeManager:
             self._throttle.changed(container.id.application_id)
         if self.logs is not None:
             self.logs.container_changed(container, self.runtime.applications[container.id.application_id].acls)
-        if self.proxy is not None and container.is_done:
-            self.proxy.container_done(container.id)
-        self.heartbeat.notify(is_end=container.is_done)
+        if container.is_done:
+            if self.proxy is not None:
+                self.proxy.container_done(container.id)
+            self.heartbeat.notify()  # of no other change: nobody waits for it, and each heartbeat costs
 
     def _application_ended(self, application: ApplicationId) -> None:
         if self.proxy is not None:

@@ -17,7 +17,7 @@ from nm.logs.aggregation.reports import LogReports
 from nm.node_queue import MastersExpected, NodeQueueSettings, SettingsChanged
 from nm.node_queue_wire import NodeQueueCommands, opportunistic_pb, queue_pb, wait_ms
 from nm.registration import NodeRegistration
-from nm.settings import NodeSettings, NodeWays, OutOfTurn
+from nm.settings import NodeSettings, NodeWays
 from nm.throttle.words import CoresWords
 from yaqd.ipc import NO_RETRY, RemoteException, RetryPolicy, RpcClient, RpcError
 from yaqd.ipc.errors import InvalidToken
@@ -136,13 +136,9 @@ class Heartbeat:
         #: grown here and not yet told in an answered heartbeat, oldest first
         self._increased: list[ContainerId] = []
 
-    def notify(self, *, is_end: bool = False) -> None:
-        """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now.
-
-        `is_end`: a container is over.
-        """
-        told = self._ways.out_of_turn
-        if told is OutOfTurn.ALL or (is_end and told is OutOfTurn.ENDS):
+    def notify(self) -> None:
+        """Notes that something happened that the ResourceManager waits for: the next heartbeat goes out now."""
+        if self._ways.out_of_turn:
             self._due.set()
 
     def change_own_queue(self, settings: NodeQueueSettings) -> None:
@@ -319,7 +315,7 @@ class Heartbeat:
         queue, waiting = self._runtime.queue_statistics(), self._runtime.queue_snapshot()
         message = queue_pb(waiting)
         if self._registration.fills_queues:
-            message.tells_ends = self._ways.out_of_turn is not OutOfTurn.NOTHING
+            message.tells_ends = self._ways.out_of_turn
             message.refill_ms = wait_ms(self._runtime.fetch_s + self._answers.mean)
             free = self._runtime.free_for_masters()
             if free is not None:

@@ -5,9 +5,8 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
-from typing import Final
 
 from nm.localizer.archives import ArchiveLimits
 from nm.node_queue import NodeQueueSettings, OpportunisticPolicy
@@ -75,30 +74,12 @@ class NodeQueueOptions:
         )
 
 
-class OutOfTurn(StrEnum):
-    """What has a heartbeat sent at once."""
-
-    ALL = "all"
-    #: as on a stock node (ContainerImpl's `sendOutofBandHeartBeat`)
-    ENDS = "ends"
-    NOTHING = "none"
-
-    @classmethod
-    def read(cls, conf: Configuration) -> "OutOfTurn":
-        """Raises ConfigError."""
-        said = conf.get_choice("yaq.nm.out-of-turn-heartbeats", (*cls, *_AS_BEFORE))
-        return _AS_BEFORE.get(said) or cls(said)
-
-
-#: words of files from when there were two choices
-_AS_BEFORE: Final = {"true": OutOfTurn.ALL, "false": OutOfTurn.NOTHING}
-
-
 @dataclass(frozen=True, slots=True)
 class NodeWays:
     """How the node reports and starts containers, as far as that differs from a stock node's ways."""
 
-    out_of_turn: OutOfTurn
+    #: heartbeat at once when a container ends, as stock nodes do (ContainerImpl's `sendOutofBandHeartBeat`)
+    out_of_turn: bool
     #: for how long a program counts as starting, and is held where others start and the processors are busy
     start_moment_s: float
 
@@ -106,7 +87,7 @@ class NodeWays:
     def read(cls, conf: Configuration) -> "NodeWays":
         """Raises ConfigError."""
         return cls(
-            out_of_turn=OutOfTurn.read(conf),
+            out_of_turn=conf.get_bool("yaq.nm.out-of-turn-heartbeats"),
             start_moment_s=_seconds(conf, "yaq.nm.containers.start-moment", 0),
         )
 

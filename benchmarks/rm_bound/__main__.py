@@ -3,8 +3,7 @@
 2,000 simulated NodeManagers (`--nodes`) whose tasks take a second talk Hadoop RPC to one ResourceManager, which has a
 core of its own. The driver, nodes and masters in one process, has the other. Masters want far more than can run, and
 start what they are given at the node in this process: starts are no load of the ResourceManager's. Nodes of ours have
-the live queue of a NodeManager, and report at once what comes, starts or ends, as ours do. Stock's report ends so, as
-Hadoop's do.
+the live queue of a NodeManager. All report ends at once, as NodeManagers of both sides do.
 
 Row `rm-bound`: slots that work, the best of ours against the best of stock's. It counts only where the driver's core is
 less than 70 % busy on both sides: otherwise the driver is what is measured.

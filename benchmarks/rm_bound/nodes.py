@@ -1,7 +1,7 @@
 """Nodes that run nothing but clocks, with the live queue of a node, and heartbeats as a NodeManager sends them.
 
 At most one heartbeat is under way. The next one goes out an interval after the last answer, or at once when a container
-came, started or ended here and nodes report out of turn. A task is a timer: what it takes beside is nothing.
+ended here. A task is a timer: what it takes beside is nothing.
 """
 
 import asyncio
@@ -35,8 +35,7 @@ class NodeWays:
     """How all nodes behave."""
 
     slots: int
-    #: they are nodes of ours: their queue takes part, and all that happens is reported at once. Hadoop's report ends at
-    #: once, and nothing else (`ContainerImpl`'s `sendOutofBandHeartBeat`)
+    #: they are nodes of ours: their queue takes part
     is_ours: bool
     #: mean, s, and the deviation of its logarithm: tasks of one moment do not end at one moment
     task_s: float
@@ -134,9 +133,8 @@ class ClockNode:
 
     # ---- heartbeats
 
-    def _notify(self, *, is_end: bool = False) -> None:
-        if not (self._ways.is_ours or is_end):
-            return
+    def _notify(self) -> None:
+        """Note that a container has ended, which both sides' nodes report at once."""
         if self._beats_now:
             self._is_due = True
         elif not self._is_due:
@@ -216,7 +214,6 @@ class ClockNode:
         resource = convert.resource(token.resource)
         facts = task_facts(token, container_id.application_id) if self._fills else None
         self._tell(Arrived(container_id, resource, ExecutionType.GUARANTEED, facts), now)
-        self._notify()
 
     def end(self, container_id: ContainerId) -> None:
         """End a container here, whether it runs or waits."""
@@ -242,7 +239,7 @@ class ClockNode:
         status.container_sub_state = common.CSS_DONE
         self._ended.append(container_id)
         self._tell(Ended(container_id), now)
-        self._notify(is_end=True)
+        self._notify()
 
     def _tell(self, event: Event, now: float) -> None:
         for decision in self._queue.handle(event, now):
@@ -271,7 +268,6 @@ class ClockNode:
         tally.running += 1
         tally.started += 1
         self._fleet.loop.call_later(self._fleet.duration_s(), self.end, container_id)
-        self._notify()
 
 
 class ClockFleet:

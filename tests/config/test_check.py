@@ -56,7 +56,6 @@ def test_findings(tmp_path: Path, key: str, value: str, severity: Severity, word
         ("mapreduce.map.memory.mb", "${some.size}"),
         ("dfs.blocksize", "64m"),
         ("yarn.log.dir", ""),
-        ("yaq.nm.out-of-turn-heartbeats", "ends"),
         ("yaq.nm.out-of-turn-heartbeats", "false"),
         *compat.PRESETS[compat.STOCK].items(),
         ("mapreduce.client.genericoptionsparser.used", "true"),

@@ -88,11 +88,11 @@ def test_daemons_read_it(tmp_path: Path) -> None:
     node = NodeSettings.read(conf)
     assert not (node.warm_start or node.batch_class or node.queue.by_resources)
     assert node.own_ways == node.stock_ways
-    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == ("ends", 0.0)
+    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == (True, 0.0)
 
 
 def test_nodes_keep_what_their_own_files_say_under_a_stock_manager(tmp_path: Path) -> None:
     write(tmp_path, yaq__nm__containers__start_moment="3s")
     node = NodeSettings.read(Configuration.load(tmp_path, environ={}))
-    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == ("all", 3.0)
-    assert (node.stock_ways.out_of_turn, node.stock_ways.start_moment_s) == ("ends", 3.0)
+    assert (node.own_ways.out_of_turn, node.own_ways.start_moment_s) == (True, 3.0)
+    assert (node.stock_ways.out_of_turn, node.stock_ways.start_moment_s) == (True, 3.0)

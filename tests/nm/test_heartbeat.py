@@ -139,31 +139,26 @@ async def test_ended_application_loses_containers_folders_and_key(
     assert (node.settings.log_dirs[0] / str(application())).is_dir()  # logs stay for their retention
 
 
-@pytest.mark.parametrize("said", ["", "true"])
+@pytest.mark.parametrize("said", ["", "2s"])
 async def test_a_manager_that_wants_stock_ways_gets_them_unless_the_node_says_otherwise(
     rm: FakeResourceManager, start_node: Callable[..., Any], said: str
 ) -> None:
     rm.capabilities.append("stock")
-    node: NodeManager = await start_node({"yaq.nm.out-of-turn-heartbeats": said} if said else {})
-    assert node._pacer._pace.moment_s == 0
-    told = []
-    for is_end in (False, True):
-        node.heartbeat._due.clear()
-        node.heartbeat.notify(is_end=is_end)
-        told.append(node.heartbeat._due.is_set())
-    assert told == [bool(said), True], "a stock node tells ends at once, and nothing else"
+    node: NodeManager = await start_node({"yaq.nm.containers.start-moment": said} if said else {})
+    assert node._pacer._pace.moment_s == (2 if said else 0)
 
 
-@pytest.mark.parametrize("said", ["ends", "true"])
-async def test_a_node_with_stock_ways_tells_an_end_at_once(
-    rm: FakeResourceManager, start_node: Callable[..., Any], said: str
+async def test_an_end_is_told_at_once_and_a_start_is_not(
+    rm: FakeResourceManager, start_node: Callable[..., Any]
 ) -> None:
-    """With an interval of a minute only that heartbeat can bring the end in time."""
+    """With an interval of a minute only a heartbeat out of turn can bring the end in time, and it is the first."""
     rm.interval_ms = 60_000
-    node = await start_node({"yaq.nm.out-of-turn-heartbeats": said})
+    node = await start_node()
     master = Master(rm, node)
+    before = len(rm.heartbeats)
     await master.run(ONE, launch_context("true"))
     assert (await rm.end_of(ONE, timeout_s=10)).exit_status == 0
+    assert len(rm.heartbeats) == before + 1
     await master.client.close()
 
 

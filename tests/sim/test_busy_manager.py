@@ -62,7 +62,7 @@ def _used(system: System, shape: ClusterShape) -> float:
 
 
 def test_a_busier_manager_leaves_more_slots_idle() -> None:
-    costs = (_COSTS, replace(_COSTS, beat_s=5e-3), replace(_COSTS, beat_s=3e-2))
+    costs = (_COSTS, replace(_COSTS, beat_s=5e-3), replace(_COSTS, beat_s=6e-2))
     used = [_used(_OFF, replace(_SHAPE, calls=one)) for one in costs]
     assert used[0] > used[1] > 1.3 * used[2]
 
@@ -74,7 +74,7 @@ def test_of_a_busy_manager_no_more_comes_than_its_core_can_do() -> None:
 
 
 def test_queues_hide_a_manager_that_answers_late() -> None:
-    late = replace(_SHAPE, calls=replace(_COSTS, beat_s=3e-2))
+    late = replace(_SHAPE, calls=replace(_COSTS, beat_s=6e-2))
     assert _used(replace(_AUTO, bound_least=1), late) > 1.3 * _used(_OFF, late)
 
 

@@ -56,7 +56,7 @@ def test_compare_and_replay_decide_when_a_live_cluster_does(command: click.Comma
     case, live = commanded(command, "yaq-c"), QueueSettings.read(CONF)
     assert live.spec is not None
     limits = YaqC(case.shape, Workload(()), case.system, 1).limits()
-    assert case.system.out_of_turn == (CONF.get("yaq.nm.out-of-turn-heartbeats") == "all")
+    assert case.system.out_of_turn == CONF.get_bool("yaq.nm.out-of-turn-heartbeats")
     assert limits.at_asks == SchedulerLimits(limits.bounds).at_asks, "the live ResourceManager does not say"
     assert limits.job_starvation == live.job_starvation
     assert limits.queueing == replace(live.spec, unaware_wait_s=math.inf)

@@ -38,7 +38,7 @@ def test_the_limits_are_those_of_a_cluster_that_configures_nothing() -> None:
     assert (booked.unaware_wait_s, booked.starve_s) == (live.spec.unaware_wait_s, live.spec.starve_s)
     assert (booked.placement, booked.affinity) == (live.spec.placement, live.spec.affinity)
     assert system.booked, "the live ResourceManager books what proxies place"
-    assert system.out_of_turn == (conf.get("yaq.nm.out-of-turn-heartbeats") == "all")
+    assert system.out_of_turn == conf.get_bool("yaq.nm.out-of-turn-heartbeats")
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ _STOCK_DEFAULTS: Final = {
     "yaq.rm.scheduler.masters-yield-after": "-1",
     "yaq.quality.enabled": "false",
     # the NodeManagers
-    "yaq.nm.out-of-turn-heartbeats": "ends",
     "yaq.nm.queue.enabled": "false",
     "yaq.nm.containers.start-moment": "0",
     "yaq.nm.containers.batch-class": "false",

@@ -224,12 +224,8 @@ class Central(Model):
 
     def arrive(self, run: ContainerRun, node: SimNode, now: float) -> None:
         super().arrive(run, node, now)
-        if not self._busy.is_on:
-            return
-        if run.started < 0.0:
+        if self._busy.is_on and run.started < 0.0:
             self._busy.sent_to_wait(now)
-        if self.system.out_of_turn:
-            self.beat_at_once(node, now)  # that it came is news too; where a heartbeat takes no time nobody minds
 
     def _tell_news_of(self, stage: StageRun, now: float) -> None:
         if self.tells_estimates and not stage.job.is_over and self.estimates.is_news(stage):
