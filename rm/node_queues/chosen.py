@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 _QUIET_S: Final = 60.0
 
 
-def why(queues: Iterable[NodeQueue], core_share: float) -> str | None:
+def why(queues: Iterable[NodeQueue], *, has_core_time: bool) -> str | None:
     """Return at how many nodes containers may wait, and what that follows from. None: of no node it finds itself.
 
-    `core_share`: the part of them that the ResourceManager has time for, 0 to 1.
+    `has_core_time`: the ResourceManager has time for them.
     """
     tuned = [(queue.bound, queue.tuner) for queue in queues if queue.tuner is not None]
     if not tuned:
@@ -31,8 +31,8 @@ def why(queues: Iterable[NodeQueue], core_share: float) -> str | None:
     if filled:
         found = f"{filled} of {len(tuned)} nodes hold up to {most} container{'s' * (most != 1)} more ready than fit"
     said = f"{found}: {how_soon([tuner for _, tuner in tuned])}"
-    if core_share < 1.0 and any(tuner.may_be_none for _, tuner in tuned):
-        said += f". The ResourceManager's core was full of late: {core_share:.0%} of the nodes may hold any"
+    if not has_core_time and any(tuner.may_be_none for _, tuner in tuned):
+        said += ". The ResourceManager's core is full, and more slots work where nothing waits at nodes"
     return said
 
 
@@ -40,17 +40,17 @@ class ChosenBounds:
     """Notes in the log that nodes hold containers ready from now on, or do so no more, and for want of what."""
 
     def __init__(self) -> None:
-        #: containers may wait somewhere, and at all nodes as far as the ResourceManager's core goes
+        #: containers may wait somewhere, and the ResourceManager has time for that
         self._told = False, True
         self._told_at = -inf
 
-    def look(self, places: int, core_share: float, queues: Callable[[], Iterable[NodeQueue]], now: float) -> None:
+    def look(self, places: int, has_core_time: bool, queues: Callable[[], Iterable[NodeQueue]], now: float) -> None:
         """Look after a report. `places`: the sum of all bounds. `queues` is asked only where something begins or
         ends."""
-        found = places > 0, core_share >= 1.0
+        found = places > 0, has_core_time
         if found == self._told or now - self._told_at < _QUIET_S:
             return
-        said = why(queues(), core_share)
+        said = why(queues(), has_core_time=has_core_time)
         if said is not None:
             self._told, self._told_at = found, now
             log.info("queues at nodes: %s", said)

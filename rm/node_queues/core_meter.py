@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from yaqd.policies.queueing.core_share import LOOK_S
+from yaqd.policies.queueing.full_core import LOOK_S
 
 
 class CoreMeter:

@@ -115,7 +115,7 @@ class NodeQueueing:
             )
             if report is not None:
                 self._cluster.schedule(report)
-                self._chosen.look(facts.places, facts.core_share, facts.node_queues, now)
+                self._chosen.look(facts.places, facts.has_core_time, facts.node_queues, now)
         busy = self._in_use(node)
         if self.is_on and queue is not None and queue.is_filled:
             running = queue.running / queue.slots if queue.slots else 0.0

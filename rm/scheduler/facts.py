@@ -225,9 +225,9 @@ class Facts:
         return node.queue if node is not None else None
 
     @property
-    def core_share(self) -> float:
-        """Return at which part of the nodes something may wait, as the ResourceManager's core is full; 1: at all."""
-        return self._queues.core.share
+    def has_core_time(self) -> bool:
+        """Tell whether the ResourceManager has time for queues at nodes."""
+        return self._queues.core.admits
 
     def node_queues(self) -> list[NodeQueue]:
         """List those of nodes whose queues are filled."""

@@ -12,6 +12,7 @@ from rm.scheduler.events import (
     NodeDraining,
     NodeQueueReported,
     NodeResized,
+    TaskTimes,
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.slots import Slots
@@ -94,25 +95,26 @@ async def test_a_full_core_takes_queues_away_and_explain_says_so(caplog: pytest.
         node = await full_node(rm)
         app_id, _ = await rm.running(node)
 
-        async def found_after(busy: float, looks: int) -> int:
+        async def found_after(busy: float, looks: int, working: float) -> int:
             for _ in range(looks):
+                clock.seconds += 3.0
+                rm.manager.cluster.schedule(TaskTimes(app_id, 1, 0.0, 3.0 * SLOTS * working, node.id))
                 rm.manager.cluster.schedule(CoreBusy(busy))
-            clock.seconds += 100.0
-            await beat(node, running=running)
+            await beat(node, running=SLOTS)
             return bound(rm, node)
 
-        running = SLOTS
-        assert await found_after(0.9, 5) > 0
-        assert await found_after(1.0, 20) > 0, "its slots work"
-        running = SLOTS // 2
-        assert await found_after(1.0, 1) > 0, "one look is none"
-        assert await found_after(1.0, 20) == 0
-        full = "The ResourceManager's core was full of late: 0% of the nodes may hold any."
+        assert await found_after(0.9, 5, 0.5) > 0
+        assert await found_after(1.0, 20, 0.96) > 0, "its slots work"
+        assert await found_after(0.5, 1, 0.5) > 0
+        assert await found_after(1.0, 1, 0.5) > 0, "one look is none"
+        assert await found_after(1.0, 1, 0.5) == 0, "what works is tried without"
+        full = "The ResourceManager's core is full, and more slots work where nothing waits at nodes."
+        assert await found_after(1.0, 40, 0.7) == 0, "more work"
         assert full in await command(rm, "explain", str(app_id))
-        assert await found_after(0.5, 20) > 0
-        assert "core was full" not in await command(rm, "explain", str(app_id))
+        assert await found_after(0.5, 40, 0.7) > 0
+        assert "core is full" not in await command(rm, "explain", str(app_id))
         told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
-        assert ["core was full" in one for one in told] == [False, True, False]
+        assert ["core is full" in one for one in told] == [False, True, False]
 
 
 async def test_where_queues_are_on_in_any_case_a_full_core_takes_none() -> None:

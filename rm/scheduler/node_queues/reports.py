@@ -147,8 +147,8 @@ class NodeQueueEvents:
         yield from ()
 
     def _core_busy(self, event: CoreBusy, now: float) -> Iterable[Outcome]:
-        """Let fewer nodes have a queue where the core is full, or more where it has time: as they report."""
-        self._queues.core.look(event.busy, self._queues.working)
+        """Let nodes have queues or not where the core is full: each from its next report that is read on."""
+        self._queues.core_busy(event.busy, now)
         return ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Outcome]:
