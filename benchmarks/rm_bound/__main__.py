@@ -145,8 +145,11 @@ def _costs(load: Load, file: Path) -> int:
     said_of = {
         "off": asdict(off) | {"queued_s": 0.0, "heeded_s": 0.0},
         "queues": {
-            **{"beat_s": beat_s, "call_s": queues.call_s, "container_s": container_s},
-            **{"queued_s": queued_s, "heeded_s": heeded_s},
+            "beat_s": beat_s,
+            "call_s": queues.call_s,
+            "container_s": container_s,
+            "queued_s": queued_s,
+            "heeded_s": heeded_s,
         },
     }
     sides = {side: {name: round(seconds, 8) for name, seconds in costs.items()} for side, costs in said_of.items()}
