@@ -14,7 +14,6 @@ for `yaq sim line --costs FILE`.
 
 import argparse
 import json
-import math
 import os
 import platform
 import sys
@@ -25,7 +24,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from rm.scheduler.view.node import HEEDED_S
 from yaqd.ipc.loop import run
 
 from ..options import progress, stock_jars
@@ -133,24 +131,13 @@ def _costs(load: Load, file: Path) -> int:
     """Measure them without queues, with queues in which nothing waits, and with such that are never empty."""
     load = replace(load, poll_s=_COSTS_POLL_S)
     off, _ = _measured_costs(SIDES["off"], load)
-    queues, full = _measured_costs(SIDES["auto"], load)
+    queues, _ = _measured_costs(SIDES["auto"], load)
     always, waiting = _measured_costs(SIDES["always"], load)
-    # where nothing may wait the one in so many is read, and where something may they all are
-    unread = 1.0 - 1.0 / math.ceil(HEEDED_S / load.heartbeat_s)
-    heeded_s = max(0.0, (always.beat_s - queues.beat_s) / unread) if unread else 0.0
-    beat_s = always.beat_s - heeded_s
-    read_s = heeded_s * load.nodes / max(HEEDED_S, load.heartbeat_s) * full.seconds
-    container_s = full.container_s(beat_s, queues.call_s) - read_s / full.given
-    queued_s = max(0.0, waiting.container_s(always.beat_s, queues.call_s) - container_s)
+    queued_s = max(0.0, waiting.container_s(always.beat_s, queues.call_s) - queues.container_s)
+    heeded_s = max(0.0, always.beat_s - queues.beat_s)
     said_of = {
         "off": asdict(off) | {"queued_s": 0.0, "heeded_s": 0.0},
-        "queues": {
-            "beat_s": beat_s,
-            "call_s": queues.call_s,
-            "container_s": container_s,
-            "queued_s": queued_s,
-            "heeded_s": heeded_s,
-        },
+        "queues": asdict(queues) | {"queued_s": queued_s, "heeded_s": heeded_s},
     }
     sides = {side: {name: round(seconds, 8) for name, seconds in costs.items()} for side, costs in said_of.items()}
     said = (

@@ -62,7 +62,7 @@ class CallCosts:
     container_s: float = 0.0
     #: and for each that is sent to wait at a node
     queued_s: float = 0.0
-    #: a heartbeat whose word of the node's queue is read, beyond one whose is not
+    #: a heartbeat of a node where something may wait, beyond another's
     heeded_s: float = 0.0
     #: that serve calls, each one at a time
     cores: int = 1

@@ -22,7 +22,7 @@ from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.tuning import BoundTuner
 
 #: of a queue where nothing waits, and may not, a report is read as often as that, s
-HEEDED_S: Final = 2.0
+_HEEDED_S: Final = 2.0
 #: one for all queues where nothing waits: there are thousands
 _NOTHING: Final = Resource()
 
@@ -242,7 +242,7 @@ class NodeQueue:
         """Tell whether what the node says of its queue is to be read. Of a quiet one a word now and then will do."""
         if not self.is_quiet:
             return True
-        return self.reported_at is None or not 0.0 <= now - self.reported_at < HEEDED_S
+        return self.reported_at is None or not 0.0 <= now - self.reported_at < _HEEDED_S
 
     def tuned(self, tuner: BoundTuner, poll_s: float | None, said: NodeQueueReported, now: float) -> int:
         """Return the bound, with one report more.

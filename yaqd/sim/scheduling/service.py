@@ -120,9 +120,9 @@ class BusyManager:
         node.calls += 1
         node.called_at = now
         ended, node.ended = node.ended, []
-        said = self._taker.queue_said(node, now)
-        through = self._takes(now, self._costs.beat_s + (self._costs.heeded_s if said is not None else 0.0))
-        self._engine.at(through, self._served, (node, said, ended))
+        heeded_s = self._costs.heeded_s if self._taker.scheduler.facts.bound_of(node.id) else 0.0
+        through = self._takes(now, self._costs.beat_s + heeded_s)
+        self._engine.at(through, self._served, (node, self._taker.queue_said(node, now), ended))
 
     def _served(self, now: float, call: tuple[SimNode, NodeQueueReported | None, list[ContainerRun]]) -> None:
         node, said, ended = call
