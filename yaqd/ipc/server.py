@@ -22,6 +22,7 @@ from yaqd.ipc.routes import Handler, Routes
 from yaqd.ipc.server_connection import Admission, ServiceAcl
 from yaqd.ipc.server_protocol import ServerProtocol
 from yaqd.ipc.tasks import TaskSet
+from yaqd.ipc.turns import Turns
 from yaqd.ipc.wire import RandomBytes, TokenSecrets
 from yaqd.proto.protocols import Method
 
@@ -76,6 +77,7 @@ class RpcServer:
         self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self.connections: dict[ServerProtocol, None] = {}
         self.tasks = TaskSet()
+        self.turns: Turns
         self.accepted = self.refused = self.calls = self.errors = self.dropped = self.buffered_bytes = 0
         self._host, self._port = host, port
         self._address: tuple[str, int] | None = None
@@ -113,6 +115,7 @@ class RpcServer:
         had."""
         require_fast_protobuf()
         loop = asyncio.get_running_loop()
+        self.turns = Turns(loop)
         make = partial(loop.create_server, lambda: ServerProtocol(self, loop), backlog=_BACKLOG)
         try:
             if serves:

@@ -1,7 +1,7 @@
 """One connection of the server on asyncio: joins a transport to a ServerConnection and its calls to handlers.
 
-Back-pressure is not reading: a peer that does not take its answers, or has too many calls under way, is not read
-from until that changes.
+Back-pressure is not reading: a peer that does not take its answers, has too many calls under way, or waits while others
+are answered, is not read from until that changes.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from yaqd.ipc.limits import PeerLog, ServerLimits
 from yaqd.ipc.routes import ERROR_CODES, Route, Routes
 from yaqd.ipc.server_connection import Admission, Call, Code, ServerConnection
 from yaqd.ipc.tasks import TaskSet
+from yaqd.ipc.turns import Turns
 from yaqd.ipc.wire import missing_fields
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Serving(Protocol):
     connections: dict["ServerProtocol", None]
     #: handlers under way
     tasks: TaskSet
+    turns: Turns
     accepted: int
     refused: int
     calls: int
@@ -62,6 +64,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._write_paused_since: float | None = None
         self._is_reading = True
         self._flush_scheduled = False
+        #: other connections come first
+        self._waits_for_turn = False
         #: until it is known whether the peer is admitted
         self._is_waiting = False
         self._counted_bytes = 0
@@ -96,7 +100,17 @@ class ServerProtocol(asyncio.BufferedProtocol):
             return
         self.last_read_at = self._loop.time()
         connection.feed(self._server.read_buffer[:nbytes])
-        self._take_calls()
+        if self._server.turns.take(self._take_turn):
+            self._take_calls()
+        else:
+            self._waits_for_turn = True
+            self._account(connection, has_progress=False)
+            self._set_reading()
+
+    def _take_turn(self) -> None:
+        self._waits_for_turn = False
+        if self._connection is not None:
+            self._take_calls()
 
     def eof_received(self) -> bool:
         return False
@@ -117,7 +131,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._take_calls()
 
     def _is_blocked(self) -> bool:
-        if self._connection is not None and self._connection.waits_for is not None:
+        if self._waits_for_turn or (self._connection is not None and self._connection.waits_for is not None):
             return True
         return self._write_paused_since is not None or self._outstanding >= self._server.limits.outstanding_calls_max
 
@@ -143,7 +157,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if connection.waits_for is not None and not self._is_waiting:
             self._is_waiting = True
             self._server.tasks.start(self._admit_later(connection, connection.waits_for))
-        self._account(connection, has_progress)
+        self._account(connection, has_progress=has_progress)
         self._set_reading()
 
     async def _admit_later(self, connection: ServerConnection, missing: NotYetKnown) -> None:
@@ -159,7 +173,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if self._connection is not None:
             self._take_calls()
 
-    def _account(self, connection: ServerConnection, has_progress: bool) -> None:
+    def _account(self, connection: ServerConnection, *, has_progress: bool) -> None:
         """Keep the server's sum of buffered bytes and the start of an incomplete frame."""
         pending = connection.pending_bytes
         if pending == 0 or self._is_blocked():

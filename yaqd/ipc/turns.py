@@ -1,0 +1,55 @@
+"""Turns of one thread: what answers calls lets timers and everything else go on in between.
+
+libuv looks for data up to 48 times before it comes back to timers and to what is ready, as long as more than a thousand
+connections have some each time. A server that answered all of it at once would look after nothing else for ten seconds
+and more. So only so many calls are answered at a time, and who comes later waits, first come, first served.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+#: that are answered before the loop comes round: some milliseconds
+_AT_ONCE: Final = 64
+#: after so many the loop is asked to say when it comes round. Of fewer it need not
+_MANY: Final = 16
+
+
+class Turns:
+    """Says who may go on now, and calls the others back."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Callable[[], None]] = deque()
+        #: who went on since the loop came round, as far as that is known
+        self._went_on = 0
+        self._is_asked = False
+
+    def take(self, later: Callable[[], None]) -> bool:
+        """Tell whether it may go on. If not, `later` is called when it is its turn."""
+        may_go_on = not self._waiting and self._went_on < _AT_ONCE
+        if may_go_on:
+            self._went_on += 1
+        else:
+            self._waiting.append(later)
+        if self._went_on >= _MANY and not self._is_asked:
+            self._ask()
+        return may_go_on
+
+    def _ask(self) -> None:
+        self._is_asked = True
+        self._loop.call_soon(self._come_round)
+
+    def _come_round(self) -> None:
+        """Call back the first of those that wait."""
+        self._is_asked = False
+        self._went_on = min(_AT_ONCE, len(self._waiting))
+        if self._went_on >= _MANY or len(self._waiting) > self._went_on:
+            self._ask()
+        for _ in range(self._went_on):
+            later = self._waiting.popleft()
+            try:
+                later()
+            except Exception as error:  # of one connection: the others get their turns
+                self._loop.call_exception_handler({"message": "a call's turn failed", "exception": error})
