@@ -98,7 +98,7 @@ class Explain:
             "masterSilent": silence.as_json() if silence is not None else None,
             "queueing": self._queueing.is_on,
             #: at how many nodes containers may wait, and why; None: they never do, or wherever an operator said
-            "queueingWhy": why(facts.node_queues(), has_core_time=facts.has_core_time),
+            "queueingWhy": why(facts.node_queues(), has_core_time=self._queueing.has_core_time),
             "askedFor": self._asked_for(app),
             "asks": asks,
             **self._kept_nodes(app),

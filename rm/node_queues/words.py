@@ -12,15 +12,15 @@ from typing import Final
 
 from rm.applications.records import Attempt, RmContainer
 from rm.cluster import Cluster
-from rm.node_queues.chosen import ChosenBounds
-from rm.node_queues.core_meter import CoreMeter
+from rm.node_queues.chosen import CORE_FULL, ChosenBounds
+from rm.node_queues.core_time import CoreTime
 from rm.node_queues.estimates import Estimates
 from rm.node_queues.reports import YAQ_QUEUE, node_queue_report
 from rm.node_queues.task_records import TaskRecords
 from rm.node_queues.told import Told
 from rm.nodes.named_hosts import NamedHosts
 from rm.nodes.node import RmNode
-from rm.scheduler.events import CoreBusy, LeftTold, PlaceLost, QueueingChanged
+from rm.scheduler.events import LeftTold, PlaceLost, QueueingChanged
 from rm.settings.queues import QueueSettings
 from yaqd.model import ContainerId, ExitStatus
 from yaqd.policies.asks.rows import AskRow
@@ -44,7 +44,16 @@ def _never_ran(status: common.ContainerStatus) -> bool:
 
 
 class NodeQueueing:
-    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates, records: TaskRecords) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: QueueSettings,
+        estimates: Estimates,
+        records: TaskRecords,
+        *,
+        by_proxies: bool = False,
+    ) -> None:
+        """`by_proxies`: they fill queues, too, and go by what nodes report."""
         self._cluster = cluster
         self.settings = settings
         self.estimates = estimates
@@ -52,7 +61,8 @@ class NodeQueueing:
         #: when the files were read again; 0: not since the start
         self._files_read_ms = 0
         self._chosen = ChosenBounds()
-        self._meter = CoreMeter()
+        self._by_proxies = by_proxies
+        self._core_time = CoreTime()
         #: what became of containers
         self.records = records
         #: settings of hosts that are not there
@@ -62,6 +72,16 @@ class NodeQueueing:
     @property
     def is_on(self) -> bool:
         return self.settings.spec is not None
+
+    @property
+    def has_core_time(self) -> bool:
+        """Tell whether the ResourceManager has time for queues that find their bounds themselves."""
+        return self._core_time.is_there
+
+    @property
+    def _fills(self) -> bool:
+        """Tell whether nodes are given more than fits."""
+        return self.settings.spec is not None and self._core_time.is_there
 
     @property
     def _are_estimates_used(self) -> bool:
@@ -78,12 +98,18 @@ class NodeQueueing:
         self.named_hosts.read(settings.named_hosts)
         if settings == self.settings:
             return
-        was_on, self.settings = self.is_on, settings
+        was_on, self.settings, self._core_time = self.is_on, settings, CoreTime()
         self.estimates.use(settings.estimates)
         log.info("queues at nodes are %s, by the settings as they are now", "on" if self.is_on else "off")
-        self._cluster.schedule(QueueingChanged(settings.spec, settings.job_starvation, settings.at_asks))
+        self._fill()
         if self.is_on and not was_on:
             self._expect_all()
+
+    def _fill(self) -> None:
+        """Have the scheduler fill queues from now on, or no more."""
+        settings = self.settings
+        spec = settings.spec if self._fills else None
+        self._cluster.schedule(QueueingChanged(spec, settings.job_starvation, settings.at_asks))
 
     def _expect_all(self) -> None:
         """What has been asked for already was asked for when nobody wanted to know how long it runs."""
@@ -97,9 +123,10 @@ class NodeQueueing:
     def check(self, now: float) -> None:
         """Look at what comes with time: settings of hosts that do not come, and how busy this process is."""
         self.named_hosts.check(now)
-        busy = self._meter.look(now)
-        if busy is not None and self.is_on:
-            self._cluster.schedule(CoreBusy(busy))
+        spec = self.settings.spec
+        if spec is not None and spec.gives_way and not self._by_proxies and self._core_time.look(now):
+            log.info("queues at nodes: %s", "they may form" if self.has_core_time else CORE_FULL)
+            self._fill()
 
     def reported(self, node: RmNode, status: server.NodeStatus, gap_s: float | None = None) -> None:
         """Take in what a node reports, before its containers' ends are booked: the report already counts them.
@@ -108,16 +135,16 @@ class NodeQueueing:
         """
         facts, now = self._cluster.scheduler.facts, self._cluster.clock.now()
         queue, gives_opportunistic = facts.node_queue(node.id), facts.gives_opportunistic
-        node.is_heeded = gives_opportunistic or (self.is_on and queue is not None and queue.is_heeded(now))
+        node.is_heeded = gives_opportunistic or (self._fills and queue is not None and queue.is_heeded(now))
         if node.is_heeded:
             report = node_queue_report(
-                *(node, status), fills_queues=self.is_on, gives_opportunistic=gives_opportunistic, gap_s=gap_s
+                *(node, status), fills_queues=self._fills, gives_opportunistic=gives_opportunistic, gap_s=gap_s
             )
             if report is not None:
                 self._cluster.schedule(report)
-                self._chosen.look(facts.places, facts.has_core_time, facts.node_queues, now)
+                self._chosen.look(facts.places, facts.node_queues, now)
         busy = self._in_use(node)
-        if self.is_on and queue is not None and queue.is_filled:
+        if self._fills and queue is not None and queue.is_filled:
             running = queue.running / queue.slots if queue.slots else 0.0
             # Before the node was seen full nobody knows how many run at once.
             busy = running if queue.queued else min(running, busy)
@@ -136,11 +163,12 @@ class NodeQueueing:
             self.records.note(container, status.yaq_times, gave_back=True)
         if YAQ_QUEUE in node.capabilities and status.HasField("yaq_times"):
             container.times_ms = max(0, status.yaq_times.queued_ms), max(0, status.yaq_times.run_ms)
+            self._core_time.ran(container.times_ms[1] / 1000)
         if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:
             return
         is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
         times = status.yaq_times if is_told else None
-        if times is not None and self.is_on:
+        if times is not None and self._fills:
             self.records.note(container, times)
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
@@ -186,7 +214,7 @@ class NodeQueueing:
         """Return the facts for the container's token; None for a node that must not see any."""
         node = self._cluster.nodes.get(container.node_id)
         spec = self.settings.spec
-        if spec is None or node is None or YAQ_QUEUE not in node.capabilities:
+        if spec is None or not self._fills or node is None or YAQ_QUEUE not in node.capabilities:
             return None
         app = container.attempt.app
         facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
@@ -228,7 +256,7 @@ class NodeQueueing:
                 told.settings = settings
                 response.yaq_orders.settings.CopyFrom(settings)
         # where nothing waits that is for the node's word how long a newcomer would: it goes with the next that is read
-        if self.is_on and (node.is_heeded or (queue is not None and not queue.is_quiet)):
+        if self._fills and (node.is_heeded or (queue is not None and not queue.is_quiet)):
             self._put_jobs(node, told, response)
         self._put_masters(node, told, response)
 

@@ -271,13 +271,6 @@ class QueueingChanged:
 
 
 @value()
-class CoreBusy:
-    """Such a part of its core's time the ResourceManager has worked of late, 0 to 1."""
-
-    busy: float
-
-
-@value()
 class ContainerEnded:
     """Completed, released, killed, expired or lost."""
 
@@ -390,7 +383,6 @@ SchedulerEvent = (
     | TaskTimes
     | PlaceLost
     | QueueingChanged
-    | CoreBusy
     | ContainerEnded
     | PriorityChanged
     | ApplicationMoved

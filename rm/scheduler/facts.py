@@ -224,11 +224,6 @@ class Facts:
         node = self._view.nodes.get(node_id)
         return node.queue if node is not None else None
 
-    @property
-    def has_core_time(self) -> bool:
-        """Tell whether the ResourceManager has time for queues at nodes."""
-        return self._queues.core.admits
-
     def node_queues(self) -> list[NodeQueue]:
         """List those of nodes whose queues are filled."""
         return self._queues.all()

@@ -1,18 +1,17 @@
 """What queues at nodes go by is what was observed: heartbeats, masters' calls, and what runs beside each other."""
 
 import logging
+from itertools import count
 
 import pytest
 
-from rm.node_queues.core_meter import CoreMeter
+from rm.node_queues.core_time import CoreTime
 from rm.scheduler.events import (
-    CoreBusy,
     Estimated,
     NodeBeat,
     NodeDraining,
     NodeQueueReported,
     NodeResized,
-    TaskTimes,
     WaitingTolerated,
 )
 from rm.scheduler.node_queues.slots import Slots
@@ -88,42 +87,71 @@ async def test_containers_wait_at_nodes_where_that_gains_something_and_explain_s
         assert len(told) == 4 and all(one.startswith((begins, ends)[n % 2]) for n, one in enumerate(told)), told
 
 
+class Core:
+    """A ResourceManager's core, as busy as said."""
+
+    def __init__(self, rm: Harness, clock: ManualClock) -> None:
+        self._queueing, self._clock, self._used_s = rm.manager.queueing, clock, 0.0
+        self._time = self._queueing._core_time = CoreTime(lambda: self._used_s)
+        self._queueing.check(clock.now())
+
+    def look(self, times: int, *, busy: float, working: float = 1.0) -> None:
+        for _ in range(times):
+            self._clock.seconds += 3.0
+            self._used_s += 3.0 * busy
+            self._time.ran(3.0 * working)
+            self._queueing.check(self._clock.now())
+
+
 async def test_a_full_core_takes_queues_away_and_explain_says_so(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     clock = ManualClock()
     async with cluster({"yaq.queue.poll-gap": "40s"}, clock=clock) as rm:
         node = await full_node(rm)
         app_id, _ = await rm.running(node)
+        core = Core(rm, clock)
 
-        async def found_after(busy: float, looks: int, working: float) -> int:
-            for _ in range(looks):
-                clock.seconds += 3.0
-                rm.manager.cluster.schedule(TaskTimes(app_id, 1, 0.0, 3.0 * SLOTS * working, node.id))
-                rm.manager.cluster.schedule(CoreBusy(busy))
+        async def found() -> int:
             await beat(node, running=SLOTS)
             return bound(rm, node)
 
-        assert await found_after(0.9, 5, 0.5) > 0
-        assert await found_after(1.0, 20, 0.96) > 0, "its slots work"
-        assert await found_after(0.5, 1, 0.5) > 0
-        assert await found_after(1.0, 1, 0.5) > 0, "one look is none"
-        assert await found_after(1.0, 1, 0.5) == 0, "what works is tried without"
-        full = "The ResourceManager's core is full, and more slots work where nothing waits at nodes."
-        assert await found_after(1.0, 40, 0.7) == 0, "more work"
-        assert full in await command(rm, "explain", str(app_id))
-        assert await found_after(0.5, 40, 0.7) > 0
+        core.look(50, busy=0.9)
+        assert await found() > 0
+        core.look(5, busy=1.0, working=100)
+        assert await found() == 0, "it is tried without"
+        core.look(4, busy=1.0, working=120)
+        core.look(40, busy=1.0, working=120)
+        assert await found() == 0
+        full = "the ResourceManager's core is full, and more gets done, or may, where nothing waits at nodes"
+        assert f"Queues at nodes: {full}." in await command(rm, "explain", str(app_id))
+        core.look(1, busy=0.5)
+        assert await found() > 0
         assert "core is full" not in await command(rm, "explain", str(app_id))
         told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
-        assert ["core is full" in one for one in told] == [False, True, False]
+        assert ["core is full" in one for one in told][:3] == [False, True, False]
 
 
-async def test_where_queues_are_on_in_any_case_a_full_core_takes_none() -> None:
-    async with cluster({"yaq.queue.enabled": "true"}, clock=ManualClock()) as rm:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"yaq.queue.enabled": "true"},
+        {"yaq.queue.bound": "3"},
+        {
+            "yarn.resourcemanager.opportunistic-container-allocation.enabled": "true",
+            "yarn.nodemanager.distributed-scheduling.enabled": "true",
+        },
+    ],
+    ids=["always", "fixed", "by-proxies"],
+)
+async def test_where_an_operator_wants_queues_a_full_core_takes_none(said: dict[str, str]) -> None:
+    clock = ManualClock()
+    async with cluster({"yaq.queue.poll-gap": "40s", **said}, clock=clock) as rm:
         node = await full_node(rm)
+        core = Core(rm, clock)
         for _ in range(20):
-            rm.manager.cluster.schedule(CoreBusy(1.0))
-        await beat(node, running=SLOTS)
-        assert bound(rm, node) >= 1
+            core.look(1, busy=1.0)
+            await beat(node, running=SLOTS)
+            assert bound(rm, node) >= 1
 
 
 @pytest.mark.parametrize(("poll_gap", "read"), [("100ms", 5), ("40s", 20)])
@@ -159,11 +187,12 @@ async def test_a_node_where_nothing_may_wait_hears_how_long_its_tasks_run() -> N
         assert bound(rm, node) == 0 and told == [[], [], [], [(7, 20_000)]]
 
 
-def test_the_core_is_as_busy_as_the_thread_that_serves() -> None:
-    used = iter((10.0, 11.5, 20.0, 20.0))
-    meter = CoreMeter(lambda: next(used))
-    looks = [meter.look(now) for now in (100.0, 101.0, 103.0, 105.9, 106.0, 116.0)]
-    assert looks == [None, None, 0.5, None, 1.0, 0.0]
+def test_a_core_is_looked_at_from_time_to_time() -> None:
+    used = count(10.0, 3.0)
+    core = CoreTime(lambda: next(used))
+    looks = [(now, core.look(now)) for now in range(100, 200)]
+    assert [now for now, changed in looks if changed] == [115, 127], "five looks, four of a trial"
+    assert core.is_there and next(used) == 10.0 + 3.0 * 34
 
 
 async def test_where_queues_are_on_in_any_case_one_container_waits_at_least() -> None:

@@ -28,6 +28,7 @@ class _Polls:
     """Notes when masters' calls are through; no node beats."""
 
     scheduler = World().scheduler
+    gives_way = None
 
     def __init__(self) -> None:
         self.at: list[float] = []

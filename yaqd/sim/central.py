@@ -37,7 +37,7 @@ from yaqd.sim.jobs import ContainerRun, JobRun, StageRun
 from yaqd.sim.model import Model
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.scheduling.passes import Passes
-from yaqd.sim.scheduling.service import BusyManager
+from yaqd.sim.scheduling.service import BusyManager, GivesWay
 from yaqd.sim.scheduling.spec import scheduler_spec
 from yaqd.sim.scheduling.timing import TimedScheduler
 from yaqd.sim.shape import ClusterShape, System
@@ -48,6 +48,9 @@ _LINE_MAX: Final = 1_000_000
 
 
 class Central(Model):
+    #: its queues at nodes, where a full core may do without
+    gives_way: GivesWay | None = None
+
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)

@@ -66,6 +66,8 @@ class CallCosts:
     heeded_s: float = 0.0
     #: that serve calls, each one at a time
     cores: int = 1
+    #: the same while a core that is full has queues at nodes turned off; None: that makes no difference
+    without_queues: "CallCosts | None" = None
 
 
 @dataclass(frozen=True, slots=True)

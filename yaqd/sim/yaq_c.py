@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from nm.node_queue import Arrived, JobReport, NodeQueue
-from rm.scheduler.events import NodeQueueReported, PlaceLost, TaskTimes, WaitingTolerated
+from rm.scheduler.events import NodeQueueReported, PlaceLost, QueueingChanged, TaskTimes, WaitingTolerated
 from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from yaqd.model import ContainerId, ExecutionType, Resource
@@ -15,6 +15,7 @@ from yaqd.sim.central import Central
 from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.nodes import SimNode
 from yaqd.sim.queues import UNBOUNDED, JobNews, new_queue, newcomer
+from yaqd.sim.scheduling.service import GivesWay
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.workload import Workload
 
@@ -24,6 +25,8 @@ class YaqC(Central):
         self._news: Final = JobNews(self._version, self._report)
         #: some master does not say that its containers may wait
         self._some_unaware: Final = not system.aware or not all(job.is_aware for job in workload)
+        #: nodes are given more than fits, and how long containers that ended of late had run, s
+        self._fills, self._worked_s = True, 0.0
         super().__init__(shape, workload, system, seed)
 
     def limits(self) -> SchedulerLimits:
@@ -86,9 +89,23 @@ class YaqC(Central):
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
 
+    @property
+    def gives_way(self) -> GivesWay | None:  # type: ignore[override]
+        queueing = self.limits().queueing
+        return self if queueing is not None and queueing.gives_way else None
+
+    def fill_queues(self, now: float, *, fills: bool) -> None:
+        limits, self._fills = self.limits(), fills
+        changed = QueueingChanged(limits.queueing if fills else None, limits.job_starvation, limits.at_asks)
+        self.take(self.scheduler.handle(changed, now), now)
+
+    def worked_s(self) -> float:
+        worked_s, self._worked_s = self._worked_s, 0.0
+        return worked_s
+
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
         queue = self.scheduler.facts.node_queue(node.id)
-        if queue is None or not queue.is_heeded(now):
+        if not self._fills or queue is None or not queue.is_heeded(now):
             return None
         said = node.queue.snapshot(now, 0)
         waiting: list[ContainerId] = []
@@ -113,6 +130,7 @@ class YaqC(Central):
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if not run.is_lost:
             waited_s, ran_s = run.started - run.arrived, run.ended - run.started
+            self._worked_s += ran_s
             times = TaskTimes(run.stage.job.id, run.group.key[0], waited_s, ran_s, node.id, run.container_id)
             self.scheduler.handle(times, now)
         super().report_end(run, node, now)

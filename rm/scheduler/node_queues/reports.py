@@ -7,7 +7,6 @@ from rm.scheduler.assign.assigner import Assigner
 from rm.scheduler.assign.over_allocate import OverAllocator
 from rm.scheduler.decisions import Outcome
 from rm.scheduler.events import (
-    CoreBusy,
     Estimated,
     LeftTold,
     MasterCalled,
@@ -51,7 +50,6 @@ class NodeQueueEvents:
             TaskTimes: self._ran,
             PlaceLost: self._place_lost,
             QueueingChanged: self._changed,
-            CoreBusy: self._core_busy,
         }
 
     def _begin(self) -> None:
@@ -145,11 +143,6 @@ class NodeQueueEvents:
         if app is not None and app.attempt is not None:
             self._queues.place_lost(app.attempt, event.priority, event.since, now)
         yield from ()
-
-    def _core_busy(self, event: CoreBusy, now: float) -> Iterable[Outcome]:
-        """Let nodes have queues or not where the core is full: each from its next report that is read on."""
-        self._queues.core_busy(event.busy, now)
-        return ()
 
     def _changed(self, event: QueueingChanged, now: float) -> Iterator[Outcome]:
         for queue in self._queues.all():

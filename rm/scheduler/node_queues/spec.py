@@ -78,6 +78,12 @@ class QueueingSpec:
     #: leaf queues by path whose containers never wait
     leaves_without: frozenset[str] = frozenset()
 
+    @property
+    def gives_way(self) -> bool:
+        """Tell whether nothing waits anywhere where that gains nothing: no node is said to hold any in any case."""
+        tunings = (self.tuning, *self.host_tunings.values())
+        return self.bound is None and not self.host_bounds and not any(one.least for one in tunings)
+
     def bound_of(self, host: str) -> int | None:
         """Return the fixed bound of nodes on the host; None: `tuning_of` says how it is found."""
         if host in self.host_tunings and host not in self.host_bounds:

@@ -28,7 +28,6 @@ from rm.scheduler.view.records import AppView, AttemptView, Held
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
-from yaqd.policies.queueing.full_core import FullCore
 from yaqd.policies.queueing.lost_places import LostPlaces
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.policies.queueing.polling import PollGaps
@@ -68,10 +67,6 @@ class NodeQueues:
         self.lost_places = LostPlaces()
         #: in which intervals masters call
         self.polls = PollGaps()
-        #: whether something may wait at nodes, by how busy the ResourceManager is
-        self.core = FullCore()
-        #: when that looked last, and how long what has ended since then had run, s
-        self._looked_at, self._worked_s = 0.0, 0.0
 
     @property
     def number(self) -> int:
@@ -174,8 +169,6 @@ class NodeQueues:
         bound = queue.bound
         if queue.tuner is not None:
             bound = queue.tuned(queue.tuner, self.polls.median(now), event, now)
-            if bound and queue.tuner.may_be_none and not self.core.admits:
-                bound = 0
         queue.reported_at = now
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
@@ -239,20 +232,8 @@ class NodeQueues:
         queue = self._queues.get(node_id)
         return queue.bound if queue is not None else 0
 
-    def core_busy(self, busy: float, now: float) -> None:
-        """Take in which part of its core's time the ResourceManager worked since it was last told, 0 to 1.
-
-        How many slots work follows from how long what ended had run. What nodes report runs would not do: a node
-        reports when a slot has come free.
-        """
-        slots = sum(queue.slots for queue in self._queues.values())
-        passed, self._looked_at = now - self._looked_at, now
-        worked_s, self._worked_s = self._worked_s, 0.0
-        self.core.look(busy, worked_s / (slots * passed) if slots and passed > 0.0 else 1.0)
-
     def ran(self, node: NodeView, seconds: float) -> None:
         """Note that a container of this node ended well after so long, s."""
-        self._worked_s += seconds
         if node.queue.tuner is not None:
             node.queue.tuner.ran(seconds)
 

@@ -80,11 +80,6 @@ class BoundTuner:
         return other
 
     @property
-    def may_be_none(self) -> bool:
-        """Does nothing wait there where that gains nothing?"""
-        return not self._least
-
-    @property
     def mean_s(self) -> float:
         """Mean duration of the node's tasks."""
         return self._tasks.mean

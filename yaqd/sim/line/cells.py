@@ -72,7 +72,7 @@ class LineCell:
     def run(self) -> "LineFound":
         """Run it. Raises ValueError."""
         system, side = QUEUES[self.queues]
-        ground = self.ground
+        ground, costs = self.ground, self.costs.sides
         shape = ClusterShape(
             nodes=self.nodes,
             slots=ground.slots,
@@ -81,7 +81,7 @@ class LineCell:
             start_gap_s=0.0,
             prepare_s=ground.start_s,
             noise=NOISE,
-            calls=replace(self.costs.sides[side], cores=ground.cores),
+            calls=replace(costs[side], cores=ground.cores, without_queues=replace(costs["off"], cores=ground.cores)),
         )
         warm_s = max(_WARM[0] * self.task_s, _WARM[1]) + _FILLED_S * shape.total_slots
         until = warm_s + max(_WINDOW[0] * self.task_s, _WINDOW[1])

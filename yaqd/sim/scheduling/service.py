@@ -10,9 +10,9 @@ from heapq import heapify, heapreplace
 from random import Random
 from typing import Final, Protocol
 
-from rm.scheduler.events import CoreBusy, NodeQueueReported
+from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.scheduler import Scheduler
-from yaqd.policies.queueing.full_core import LOOK_S
+from yaqd.policies.queueing.full_core import LOOK_S, FullCore
 from yaqd.policies.queueing.means import RecentMean
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import ContainerRun, JobRun
@@ -27,11 +27,25 @@ BUSY_SYSTEMS: Final = ("yarn", "yaq-c")
 _ANSWERS: Final = 16
 
 
+class GivesWay(Protocol):
+    """Queues at nodes that may be off where the core is full."""
+
+    def fill_queues(self, now: float, *, fills: bool) -> None:
+        """Fill them from now on, or no more."""
+
+    def worked_s(self) -> float:
+        """Return how long containers that ended had run since this was asked last, s."""
+
+
 class CallTaker(Protocol):
     """What is done with calls once they are served: the system itself."""
 
     @property
     def scheduler(self) -> Scheduler | TimedScheduler: ...
+
+    @property
+    def gives_way(self) -> "GivesWay | None":
+        """Its queues at nodes, where a full core may do without."""
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None: ...
 
@@ -49,7 +63,8 @@ class BusyManager:
     """The line of calls before a ResourceManager, first come, first served by the first core that is free."""
 
     def __init__(self, shape: ClusterShape, engine: Engine, taker: CallTaker, random: Random) -> None:
-        self._costs: Final = shape.calls
+        self._costs = shape.calls
+        self._core: Final = FullCore()
         self._shape, self._engine, self._taker, self._random = shape, engine, taker, random
         #: when each core is through with what came so far, s
         self._free_at = [0.0] * self._costs.cores
@@ -60,16 +75,21 @@ class BusyManager:
         self.answer_s = 0.0
         #: how much of `busy_s` was done at the last look
         self._done_s = 0.0
-        if self.is_on:
-            engine.at(LOOK_S, self._look, None)
+        if self.is_on and taker.gives_way is not None:
+            engine.at(LOOK_S, self._look, taker.gives_way)
 
-    def _look(self, now: float, _: None) -> None:
-        """Tell the scheduler how busy it has been, as the live one's daemon does."""
+    def _look(self, now: float, queues: GivesWay) -> None:
+        """Look how busy it has been, as the live daemon does (`rm.node_queues.core_time`)."""
         done_s = self.busy_s - sum(max(0.0, free_at - now) for free_at in self._free_at)
         busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
         self._done_s = done_s
-        self._taker.scheduler.handle(CoreBusy(min(1.0, busy)), now)
-        self._engine.at(now + LOOK_S, self._look, None)
+        fills = self._core.admits
+        self._core.look(min(1.0, busy), queues.worked_s() / LOOK_S)
+        if self._core.admits != fills:
+            queues.fill_queues(now, fills=self._core.admits)
+            calls = self._shape.calls
+            self._costs = calls if self._core.admits or calls.without_queues is None else calls.without_queues
+        self._engine.at(now + LOOK_S, self._look, queues)
 
     @property
     def is_on(self) -> bool:
