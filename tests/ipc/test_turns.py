@@ -1,0 +1,127 @@
+"""A server whose calls never end lets everything else on its loop go on."""
+
+import asyncio
+import multiprocessing
+import select
+import socket
+import time
+
+import pytest
+
+from tests.ipc.ipc_pair import QUEUE, Starter, queue_response
+from tests.ipc.test_bounds import opening
+from yaqd.ipc.frames import delimited, frame
+from yaqd.ipc.loop import loop_factory
+from yaqd.ipc.server import RpcServer
+from yaqd.ipc.turns import Turns
+from yaqd.proto import rpc_pb2 as rpc
+from yaqd.proto import yarn_service_pb2 as service
+
+#: more than libuv asks for at a time
+_CONNECTIONS = 1100
+
+
+async def test_who_comes_first_goes_first_and_few_go_on_at_a_time() -> None:
+    turns, went, rounds = Turns(asyncio.get_running_loop()), list[int](), 0
+    for number in range(1000):
+        if turns.take(lambda number=number: went.append(number)):  # type: ignore[misc]
+            went.append(number)
+    assert went == list(range(64))
+    while len(went) < 1000:
+        await asyncio.sleep(0)
+        rounds += 1
+    assert went == list(range(1000)) and rounds >= 14
+
+
+async def test_a_turn_that_fails_takes_no_other_with_it() -> None:
+    loop, went, said = asyncio.get_running_loop(), list[int](), list[str]()
+    loop.set_exception_handler(lambda loop, context: said.append(context["message"]))
+    turns = Turns(loop)
+
+    def fail() -> None:
+        raise ValueError
+
+    for number in range(100):
+        if turns.take(fail if number == 70 else lambda number=number: went.append(number)):  # type: ignore[misc]
+            went.append(number)
+    await asyncio.sleep(0)
+    assert went == [number for number in range(100) if number != 70] and said == ["a call's turn failed"]
+
+
+async def test_those_that_come_one_at_a_time_never_wait() -> None:
+    turns = Turns(asyncio.get_running_loop())
+    for _ in range(1000):
+        assert turns.take(lambda: pytest.fail("it went on"))
+        await asyncio.sleep(0)
+
+
+async def test_a_peer_whose_turn_has_not_come_is_not_read_from(start: Starter) -> None:
+    server = await start()
+    loop = asyncio.get_running_loop()
+    while server.turns.take(lambda: None):
+        pass
+    client = start.client(server)  # type: ignore[attr-defined]
+    assert (await client.call(QUEUE, service.GetQueueInfoRequest(queueName="a"))).queueInfo.queueName == "a"
+    assert loop.time() and server.statistics().buffered_bytes == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60)
+def test_timers_run_while_more_connections_call_than_are_looked_at_at_once() -> None:
+    """Each call takes a fifth of a millisecond, and each connection makes the next one at once."""
+    late = asyncio.Runner(loop_factory=loop_factory())
+    with late as runner:
+        assert runner.run(_latest()) < 0.5
+
+
+async def _latest() -> float:
+    """How late the latest of ten timers is, s."""
+
+    def answer(request: service.GetQueueInfoRequest, caller: object) -> service.GetQueueInfoResponse:
+        until = time.perf_counter() + 2e-4
+        while time.perf_counter() < until:
+            pass
+        return queue_response(request.queueName)
+
+    server = RpcServer(name="test", host="127.0.0.1")
+    server.register(QUEUE, answer)
+    await server.start()
+    peers = multiprocessing.get_context("spawn").Process(target=_call, args=(server.address,), daemon=True)
+    peers.start()
+    loop, worst = asyncio.get_running_loop(), 0.0
+    try:
+        while server.statistics().calls < 2 * _CONNECTIONS:
+            assert peers.is_alive()
+            await asyncio.sleep(0.01)
+        for _ in range(10):
+            due = loop.time() + 0.05
+            await asyncio.sleep(0.05)
+            worst = max(worst, loop.time() - due)
+    finally:
+        peers.kill()
+        await asyncio.to_thread(peers.join)
+        await server.stop()
+    return worst
+
+
+def _call(address: tuple[str, int]) -> None:
+    """Have each of many connections call as soon as the last call is answered."""
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=1, clientId=bytes(16)
+    )
+    what = rpc.RequestHeader(
+        methodName=QUEUE.name, declaringClassProtocolName=QUEUE.protocol, clientProtocolVersion=QUEUE.version
+    )
+    body = service.GetQueueInfoRequest(queueName="a")
+    call = frame(*(delimited(one.SerializeToString()) for one in (header, what, body)))
+    poll = select.epoll()
+    peers = {}
+    for _ in range(_CONNECTIONS):
+        peer = socket.create_connection(address)
+        peer.sendall(opening() + call)
+        peers[peer.fileno()] = peer
+        poll.register(peer, select.EPOLLIN)
+    while True:
+        for number, _ in poll.poll():
+            peers[number].recv(1 << 16)
+            peers[number].sendall(call)
