@@ -41,6 +41,8 @@ def _several(flag: str, kind: Any, default: str, what: str) -> Callable[[Any], A
               help="Until a container's process runs that did not wait at its node, s.")  # fmt: skip
 @click.option("--cores", type=click.IntRange(1, 64), default=1, show_default=True,
               help="Cores of the ResourceManager that serve calls.")  # fmt: skip
+@click.option("--warm", type=FiniteFloat(1, 600), default=10.0, show_default=True,
+              help="Before slots are looked at, s. A full core takes a minute to settle what waits at nodes.")  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="What calls take [default: as shipped].")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="Seeds of each cell.")
@@ -62,7 +64,7 @@ def line(as_json: bool, **options: Any) -> None:
         costs = shipped() if options["costs"] is None else read(options["costs"])
     except CostsError as error:
         raise CommandError(str(error)) from None
-    ground = LineGround(options["slots"], options["poll"], options["start"], options["cores"])
+    ground = LineGround(options["slots"], options["poll"], options["start"], options["cores"], options["warm"])
     nodes = options["nodes"] or NODES
     chosen = list(
         cells(
@@ -90,6 +92,7 @@ def line(as_json: bool, **options: Any) -> None:
         "poll_s": ground.poll_s,
         "start_s": ground.start_s,
         "cores": ground.cores,
+        "warm_s": ground.warm_s,
         "seeds": options["seeds"],
         "costs": costs.source,
     }

@@ -29,9 +29,9 @@ QUEUES: Final[Mapping[str, tuple[System, str]]] = {
 MASTERS: Final = 20
 #: of the logarithm of tasks' durations
 NOISE: Final = 0.1
-#: what is looked at, and what goes before: tasks' durations, and no less than so much, s
+#: what is looked at, tasks' durations and no less than so much, s; and durations that go before it at least
 _WINDOW: Final = (1.5, 20.0)
-_WARM: Final = (1.5, 10.0)
+_WARM: Final = 1.5
 #: beside them, what it takes until all slots were given once, s a slot
 _FILLED_S: Final = 8e-4
 
@@ -45,6 +45,8 @@ class LineGround:
     poll_s: float = 1.0
     start_s: float = 0.1
     cores: int = 1
+    #: before slots are looked at, s, at least. A full core takes a minute to find out what to do about queues
+    warm_s: float = 10.0
 
 
 @value()
@@ -83,7 +85,7 @@ class LineCell:
             noise=NOISE,
             calls=replace(costs[side], cores=ground.cores, without_queues=replace(costs["off"], cores=ground.cores)),
         )
-        warm_s = max(_WARM[0] * self.task_s, _WARM[1]) + _FILLED_S * shape.total_slots
+        warm_s = max(_WARM * self.task_s, ground.warm_s) + _FILLED_S * shape.total_slots
         until = warm_s + max(_WINDOW[0] * self.task_s, _WINDOW[1])
         result = simulate(shape, self._workload(until), system, self.seed, horizon_s=until)
         return LineFound(
