@@ -17,9 +17,8 @@ from .live_mixes import hive, mixed
 from .live_runs import Traced
 from .live_simulated import quantile
 
-#: what stock's `fair` can do at most at heartbeats of 1 s, and ours as shipped: parts of the slots (docs/study.md).
-#: Its stock did not report ends at once. With that it can do more, so the load is a smaller part of it than it says
-STOCK_CAPACITY: Final = 0.90
+#: what stock's `fair` can do at most at heartbeats of 1 s, and ours as shipped: parts of the slots (docs/study.md)
+STOCK_CAPACITY: Final = 0.92
 OUR_CAPACITY: Final = 0.95
 _HIVE_SLOTS, _MIX_SLOTS = 16, 8
 _LONG_JOBS: Final = 10

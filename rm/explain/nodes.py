@@ -7,7 +7,6 @@ from rm.cluster import Cluster
 from rm.node_queues.reports import YAQ_QUEUE
 from rm.node_queues.words import NodeQueueing
 from rm.nodes.node import RmNode
-from rm.scheduler.facts import NodeQueue
 
 _LISTED: Final = ("RUNNING", "UNHEALTHY", "DECOMMISSIONING")
 
@@ -22,8 +21,10 @@ class ExplainNodes:
         return [self._node(node) for node in self._cluster.nodes.values() if node.state.name in _LISTED]
 
     def _node(self, node: RmNode) -> dict[str, Any]:
-        queue = self._queue_of(node)
-        has_queue = YAQ_QUEUE in node.capabilities and self._queueing.is_on
+        known = self._cluster.scheduler.facts.node_queue(node.id)
+        # of queues that nobody fills no report is read
+        queue = known if self._queueing.fills or self._cluster.scheduler.facts.gives_opportunistic else None
+        has_queue = YAQ_QUEUE in node.capabilities and self._queueing.fills
         wait = queue.expected_wait() if queue is not None else math.inf
         now, minute, five = node.use.shares()
         return {
@@ -38,11 +39,8 @@ class ExplainNodes:
             "queued": queue.length if queue is not None else 0,
             "bound": queue.bound if queue is not None else 0,
             "waitS": round(wait, 3) if math.isfinite(wait) else None,
-            "isDraining": queue is not None and queue.node.hold is not None,
+            "isDraining": known is not None and known.node.hold is not None,
             "memoryMb": node.total.memory_mb,
             "usedMb": node.used.memory_mb,
             "utilization": {"now": now, "minute": minute, "fiveMinutes": five},
         }
-
-    def _queue_of(self, node: RmNode) -> NodeQueue | None:
-        return self._cluster.scheduler.facts.node_queue(node.id)

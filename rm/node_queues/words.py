@@ -79,7 +79,7 @@ class NodeQueueing:
         return self._core_time.is_there
 
     @property
-    def _fills(self) -> bool:
+    def fills(self) -> bool:
         """Tell whether nodes are given more than fits."""
         return self.settings.spec is not None and self._core_time.is_there
 
@@ -108,7 +108,7 @@ class NodeQueueing:
     def _fill(self) -> None:
         """Have the scheduler fill queues from now on, or no more."""
         settings = self.settings
-        spec = settings.spec if self._fills else None
+        spec = settings.spec if self.fills else None
         self._cluster.schedule(QueueingChanged(spec, settings.job_starvation, settings.at_asks))
 
     def _expect_all(self) -> None:
@@ -123,10 +123,17 @@ class NodeQueueing:
     def check(self, now: float) -> None:
         """Look at what comes with time: settings of hosts that do not come, and how busy this process is."""
         self.named_hosts.check(now)
-        spec = self.settings.spec
-        if spec is not None and spec.gives_way and not self._by_proxies and self._core_time.look(now):
+        if self._gives_way and self._core_time.look(now):
             log.info("queues at nodes: %s", "they may form" if self.has_core_time else CORE_FULL)
             self._fill()
+
+    @property
+    def _gives_way(self) -> bool:
+        """Tell whether a full core may do without: nobody but the scheduler fills queues, or goes by what waits."""
+        spec = self.settings.spec
+        if spec is None or self._by_proxies or self._cluster.scheduler.facts.gives_opportunistic:
+            return False
+        return spec.gives_way
 
     def reported(self, node: RmNode, status: server.NodeStatus, gap_s: float | None = None) -> None:
         """Take in what a node reports, before its containers' ends are booked: the report already counts them.
@@ -135,16 +142,16 @@ class NodeQueueing:
         """
         facts, now = self._cluster.scheduler.facts, self._cluster.clock.now()
         queue, gives_opportunistic = facts.node_queue(node.id), facts.gives_opportunistic
-        node.is_heeded = gives_opportunistic or (self._fills and queue is not None and queue.is_heeded(now))
+        node.is_heeded = gives_opportunistic or (self.fills and queue is not None and queue.is_heeded(now))
         if node.is_heeded:
             report = node_queue_report(
-                *(node, status), fills_queues=self._fills, gives_opportunistic=gives_opportunistic, gap_s=gap_s
+                *(node, status), fills_queues=self.fills, gives_opportunistic=gives_opportunistic, gap_s=gap_s
             )
             if report is not None:
                 self._cluster.schedule(report)
                 self._chosen.look(facts.places, facts.node_queues, now)
         busy = self._in_use(node)
-        if self._fills and queue is not None and queue.is_filled:
+        if self.fills and queue is not None and queue.is_filled:
             running = queue.running / queue.slots if queue.slots else 0.0
             # Before the node was seen full nobody knows how many run at once.
             busy = running if queue.queued else min(running, busy)
@@ -163,12 +170,13 @@ class NodeQueueing:
             self.records.note(container, status.yaq_times, gave_back=True)
         if YAQ_QUEUE in node.capabilities and status.HasField("yaq_times"):
             container.times_ms = max(0, status.yaq_times.queued_ms), max(0, status.yaq_times.run_ms)
-            self._core_time.ran(container.times_ms[1] / 1000)
         if status.exit_status != ExitStatus.SUCCESS or container.allocation.is_master:
             return
         is_told = YAQ_QUEUE in node.capabilities and status.HasField("yaq_times")
         times = status.yaq_times if is_told else None
-        if times is not None and self._fills:
+        if times is not None:
+            self._core_time.ran(max(0, times.run_ms) / 1000)
+        if times is not None and (self.fills or container.allocation.queued is not None):
             self.records.note(container, times)
         self.estimates.ended(container, times, is_used=self._are_estimates_used)
 
@@ -214,7 +222,7 @@ class NodeQueueing:
         """Return the facts for the container's token; None for a node that must not see any."""
         node = self._cluster.nodes.get(container.node_id)
         spec = self.settings.spec
-        if spec is None or not self._fills or node is None or YAQ_QUEUE not in node.capabilities:
+        if spec is None or not self.fills or node is None or YAQ_QUEUE not in node.capabilities:
             return None
         app = container.attempt.app
         facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
@@ -249,14 +257,15 @@ class NodeQueueing:
             told.files_read_ms = response.yaq_orders.files_read_ms = self._files_read_ms
         facts = self._cluster.scheduler.facts
         queue, told_for = facts.node_queue(node.id), (self.settings, facts.bound_of(node.id))
-        if told.settings_for != told_for and (self.is_on or told.settings is not None):
+        # for as long as the core is full nodes keep what they were told: what waits there goes on waiting
+        if told.settings_for != told_for and self.has_core_time and (self.is_on or told.settings is not None):
             told.settings_for = told_for
             settings = self._settings_of(node)
             if settings != told.settings:
                 told.settings = settings
                 response.yaq_orders.settings.CopyFrom(settings)
         # where nothing waits that is for the node's word how long a newcomer would: it goes with the next that is read
-        if self._fills and (node.is_heeded or (queue is not None and not queue.is_quiet)):
+        if self.fills and (node.is_heeded or (queue is not None and not queue.is_quiet)):
             self._put_jobs(node, told, response)
         self._put_masters(node, told, response)
 

@@ -5,10 +5,11 @@ import multiprocessing
 import select
 import socket
 import time
+from collections.abc import Callable
 
 import pytest
 
-from tests.ipc.ipc_pair import QUEUE, Starter, queue_response
+from tests.ipc.ipc_pair import QUEUE, Starter, queue_response, until
 from tests.ipc.test_bounds import opening
 from yaqd.ipc.frames import delimited, frame
 from yaqd.ipc.loop import loop_factory
@@ -19,6 +20,17 @@ from yaqd.proto import yarn_service_pb2 as service
 
 #: more than libuv asks for at a time
 _CONNECTIONS = 1100
+
+
+def call() -> bytes:
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=1, clientId=bytes(16)
+    )
+    what = rpc.RequestHeader(
+        methodName=QUEUE.name, declaringClassProtocolName=QUEUE.protocol, clientProtocolVersion=QUEUE.version
+    )
+    body = service.GetQueueInfoRequest(queueName="a")
+    return frame(*(delimited(one.SerializeToString()) for one in (header, what, body)))
 
 
 async def test_who_comes_first_goes_first_and_few_go_on_at_a_time() -> None:
@@ -55,14 +67,40 @@ async def test_those_that_come_one_at_a_time_never_wait() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_peer_whose_turn_has_not_come_is_not_read_from(start: Starter) -> None:
-    server = await start()
-    loop = asyncio.get_running_loop()
-    while server.turns.take(lambda: None):
-        pass
-    client = start.client(server)  # type: ignore[attr-defined]
-    assert (await client.call(QUEUE, service.GetQueueInfoRequest(queueName="a"))).queueInfo.queueName == "a"
-    assert loop.time() and server.statistics().buffered_bytes == 0
+class Held(Turns):
+    """Nobody goes on but by hand."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+
+    def take(self, later: Callable[[], None]) -> bool:
+        self.waiting.append(later)
+        return False
+
+
+@pytest.mark.parametrize("peer_stays", [True, False])
+async def test_a_peer_whose_turn_has_not_come_is_not_read_from(start: Starter, peer_stays: bool) -> None:
+    server, held = await start(), Held()
+    server.turns = held
+    _, writer = await asyncio.open_connection(*server.address)
+    writer.write(opening() + call())
+    await until(lambda: held.waiting)
+    writer.write(call() * 1000)
+    await writer.drain()
+    [connection] = server.connections
+    connection.check_deadlines(asyncio.get_running_loop().time() + 1e6)
+    before = server.statistics()
+    assert (before.calls, len(held.waiting), before.dropped) == (0, 1, 0)
+    assert 0 < before.buffered_bytes <= len(opening() + call())
+    server.turns = Turns(asyncio.get_running_loop())
+    if not peer_stays:
+        connection.close()
+    held.waiting.pop()()
+    if peer_stays:
+        await until(lambda: server.statistics().calls == 1001)
+    writer.close()
+    await until(lambda: not server.connections)
+    assert server.statistics().calls == (1001 if peer_stays else 0) and server.statistics().buffered_bytes == 0
 
 
 @pytest.mark.slow
@@ -106,22 +144,15 @@ async def _latest() -> float:
 
 def _call(address: tuple[str, int]) -> None:
     """Have each of many connections call as soon as the last call is answered."""
-    header = rpc.RpcRequestHeader(
-        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=1, clientId=bytes(16)
-    )
-    what = rpc.RequestHeader(
-        methodName=QUEUE.name, declaringClassProtocolName=QUEUE.protocol, clientProtocolVersion=QUEUE.version
-    )
-    body = service.GetQueueInfoRequest(queueName="a")
-    call = frame(*(delimited(one.SerializeToString()) for one in (header, what, body)))
+    said = call()
     poll = select.epoll()
     peers = {}
     for _ in range(_CONNECTIONS):
         peer = socket.create_connection(address)
-        peer.sendall(opening() + call)
+        peer.sendall(opening() + said)
         peers[peer.fileno()] = peer
         poll.register(peer, select.EPOLLIN)
     while True:
         for number, _ in poll.poll():
             peers[number].recv(1 << 16)
-            peers[number].sendall(call)
+            peers[number].sendall(said)

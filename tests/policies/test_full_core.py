@@ -26,7 +26,7 @@ def test_queues_form_while_the_core_has_time() -> None:
 
 
 def test_some_looks_at_a_full_core_come_before_a_trial_which_ends() -> None:
-    assert [*looks(FullCore(), 10, with_queues=0.5, without=0.5)] == 4 * [True] + 4 * [False] + 2 * [True]
+    assert [*looks(FullCore(), 14, with_queues=0.5, without=0.5)] == 5 * [True] + 6 * [False] + 3 * [True]
 
 
 def test_queues_go_where_more_works_without_and_stay_where_less_does() -> None:
@@ -37,10 +37,19 @@ def test_queues_go_where_more_works_without_and_stay_where_less_does() -> None:
     assert sum(worse) > 0.96 * len(worse)
 
 
-def test_they_come_back_once_the_core_has_time() -> None:
+@pytest.mark.parametrize("hours", [0, 1])
+def test_they_come_back_once_the_core_has_had_time_for_a_minute(hours: int) -> None:
     core = FullCore()
-    assert not [*looks(core, 10, with_queues=0.5, without=0.7)][-1]
-    assert [*looks(core, 50, with_queues=0.9, without=0.7, busy=0.5)][-1]
+    assert not [*looks(core, 14 + 1200 * hours, with_queues=0.5, without=0.7)][-1]
+    assert [*looks(core, 21, with_queues=0.9, without=0.7, busy=0.5)] == 19 * [False] + 2 * [True]
+
+
+def test_a_trial_lasts_until_what_ran_is_over() -> None:
+    for tasks_s, lasts in ((0.0, 6), (1.0, 7), (10.0, 10), (3600.0, 16)):
+        core = FullCore()
+        for number in range(6 + lasts):
+            core.look(1.0, 1.0, tasks_s)
+            assert core.admits is (number < 5 or number == 5 + lasts), (tasks_s, number)
 
 
 @given(st.lists(st.tuples(_PARTS, _PARTS), max_size=300))

@@ -95,11 +95,12 @@ class Core:
         self._time = self._queueing._core_time = CoreTime(lambda: self._used_s)
         self._queueing.check(clock.now())
 
-    def look(self, times: int, *, busy: float, working: float = 1.0) -> None:
+    def look(self, times: int, *, busy: float, working: int = 1) -> None:
         for _ in range(times):
             self._clock.seconds += 3.0
             self._used_s += 3.0 * busy
-            self._time.ran(3.0 * working)
+            for _ in range(working):
+                self._time.ran(3.0)
             self._queueing.check(self._clock.now())
 
 
@@ -117,14 +118,14 @@ async def test_a_full_core_takes_queues_away_and_explain_says_so(caplog: pytest.
 
         core.look(50, busy=0.9)
         assert await found() > 0
-        core.look(5, busy=1.0, working=100)
+        core.look(6, busy=1.0, working=100)
         assert await found() == 0, "it is tried without"
-        core.look(4, busy=1.0, working=120)
+        core.look(7, busy=1.0, working=120)
         core.look(40, busy=1.0, working=120)
         assert await found() == 0
         full = "the ResourceManager's core is full, and more gets done, or may, where nothing waits at nodes"
         assert f"Queues at nodes: {full}." in await command(rm, "explain", str(app_id))
-        core.look(1, busy=0.5)
+        core.look(20, busy=0.5)
         assert await found() > 0
         assert "core is full" not in await command(rm, "explain", str(app_id))
         told = [one.message for one in caplog.records if one.message.startswith("queues at nodes: ")]
@@ -191,7 +192,7 @@ def test_a_core_is_looked_at_from_time_to_time() -> None:
     used = count(10.0, 3.0)
     core = CoreTime(lambda: next(used))
     looks = [(now, core.look(now)) for now in range(100, 200)]
-    assert [now for now, changed in looks if changed] == [115, 127], "five looks, four of a trial"
+    assert [now for now, changed in looks if changed] == [118, 136], "six looks, six of a trial"
     assert core.is_there and next(used) == 10.0 + 3.0 * 34
 
 

@@ -52,7 +52,7 @@ def test_what_is_unsaid_is_as_a_cluster_with_the_one_key_has_it() -> None:
     assert (told.rules, told.at_asks, told.queueing) == (live.rules, live.at_asks, live.queueing)
     assert scheduler_spec(SHAPE, STOCK).heartbeat == read_queues(conf).heartbeat
     assert scheduler_spec(SHAPE, STOCK).root.children[0].ordering == read_queues(conf).root.children[0].ordering
-    assert STOCK.out_of_turn and NodeSettings.read(conf).own_ways.out_of_turn == "ends"
+    assert STOCK.out_of_turn and NodeSettings.read(conf).own_ways.out_of_turn
     assert not parse_system("yarn,rules=stock,out_of_turn=off").out_of_turn
 
 

@@ -109,8 +109,14 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def _take_turn(self) -> None:
         self._waits_for_turn = False
-        if self._connection is not None:
+        transport = self._transport
+        if self._connection is None or transport is None or transport.is_closing():
+            return
+        try:
             self._take_calls()
+        except Exception:
+            transport.abort()  # it would not be read from again
+            raise
 
     def eof_received(self) -> bool:
         return False
@@ -176,7 +182,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def _account(self, connection: ServerConnection, *, has_progress: bool) -> None:
         """Keep the server's sum of buffered bytes and the start of an incomplete frame."""
         pending = connection.pending_bytes
-        if pending == 0 or self._is_blocked():
+        if self._waits_for_turn:
+            pass  # whether its frame is complete is seen then
+        elif pending == 0 or self._is_blocked():
             self._incomplete_since = None
         elif self._incomplete_since is None or has_progress:
             self._incomplete_since = self.last_read_at
@@ -298,6 +306,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         limits = self._server.limits
         if self._transport is not None and self._transport.is_closing():
             self._transport.abort()  # closed a while ago, and the peer still has not taken the rest
+        elif self._waits_for_turn:
+            pass  # others are answered: that is nothing of this peer's
         elif self._write_paused_since is not None:
             if now - self._write_paused_since > limits.progress_timeout_s:
                 self.drop(f"answers not taken for {limits.progress_timeout_s:g} s")

@@ -1,8 +1,9 @@
-"""Turns of one thread: what answers calls lets timers and everything else go on in between.
+"""Turns of one server's connections: what answers calls lets timers and everything else go on in between.
 
 libuv looks for data up to 48 times before it comes back to timers and to what is ready, as long as more than a thousand
 connections have some each time. A server that answered all of it at once would look after nothing else for ten seconds
-and more. So only so many calls are answered at a time, and who comes later waits, first come, first served.
+and more. So only what so many connections have sent is answered at a time, and who comes later waits, first come, first
+served. What is counted is reads: a peer that sends many calls in one is answered all of them.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-#: that are answered before the loop comes round: some milliseconds
+#: reads that are answered before the loop comes round: some milliseconds, as most have one call
 _AT_ONCE: Final = 64
 #: after so many the loop is asked to say when it comes round. Of fewer it need not
 _MANY: Final = 16

@@ -80,9 +80,9 @@ class QueueingSpec:
 
     @property
     def gives_way(self) -> bool:
-        """Tell whether nothing waits anywhere where that gains nothing: no node is said to hold any in any case."""
+        """Tell whether nothing waits anywhere where that gains nothing: no host is said to hold any in any case."""
         tunings = (self.tuning, *self.host_tunings.values())
-        return self.bound is None and not self.host_bounds and not any(one.least for one in tunings)
+        return self.bound is None and not any(self.host_bounds.values()) and not any(one.least for one in tunings)
 
     def bound_of(self, host: str) -> int | None:
         """Return the fixed bound of nodes on the host; None: `tuning_of` says how it is found."""

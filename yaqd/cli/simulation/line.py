@@ -42,7 +42,7 @@ def _several(flag: str, kind: Any, default: str, what: str) -> Callable[[Any], A
 @click.option("--cores", type=click.IntRange(1, 64), default=1, show_default=True,
               help="Cores of the ResourceManager that serve calls.")  # fmt: skip
 @click.option("--warm", type=FiniteFloat(1, 600), default=10.0, show_default=True,
-              help="Before slots are looked at, s. A full core takes a minute to settle what waits at nodes.")  # fmt: skip
+              help="Before slots are looked at, s. A full core takes a minute to settle.")  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="What calls take [default: as shipped].")  # fmt: skip
 @click.option("--seeds", type=click.IntRange(1, 100), default=1, show_default=True, help="Seeds of each cell.")

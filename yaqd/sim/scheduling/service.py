@@ -1,7 +1,7 @@
 """A ResourceManager whose calls take time: they are served one after another, and whoever calls waits until then.
 
 Heartbeats then are each node's own: one at a time, the next an interval after the last answer, or at once when a
-container came or ended meanwhile and nodes report out of turn. So a node is the slower the busier the ResourceManager
+container ended meanwhile and nodes report out of turn. So a node is the slower the busier the ResourceManager
 is, and never floods it. What a heartbeat says is what was so when it was sent.
 """
 
@@ -33,8 +33,9 @@ class GivesWay(Protocol):
     def fill_queues(self, now: float, *, fills: bool) -> None:
         """Fill them from now on, or no more."""
 
-    def worked_s(self) -> float:
-        """Return how long containers that ended had run since this was asked last, s."""
+    def worked(self) -> tuple[int, float]:
+        """Return how many containers ended since this was asked last, and how long they had run, s, but no longer each
+        than counts."""
 
 
 class CallTaker(Protocol):
@@ -84,7 +85,8 @@ class BusyManager:
         busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
         self._done_s = done_s
         fills = self._core.admits
-        self._core.look(min(1.0, busy), queues.worked_s() / LOOK_S)
+        ended, worked_s = queues.worked()
+        self._core.look(min(1.0, busy), worked_s / LOOK_S, worked_s / max(1, ended))
         if self._core.admits != fills:
             queues.fill_queues(now, fills=self._core.admits)
             calls = self._shape.calls
