@@ -101,7 +101,6 @@ class ResourceManager:
             settings.queues,
             Estimates(self.cluster, self.store),
             TaskRecords(self.store, self._clock.now()),
-            by_proxies=settings.containers.distributed,
         )
         self.nodes.queueing = self.queueing
         self.tokens.task_facts = self.queueing.task_facts

@@ -44,16 +44,7 @@ def _never_ran(status: common.ContainerStatus) -> bool:
 
 
 class NodeQueueing:
-    def __init__(
-        self,
-        cluster: Cluster,
-        settings: QueueSettings,
-        estimates: Estimates,
-        records: TaskRecords,
-        *,
-        by_proxies: bool = False,
-    ) -> None:
-        """`by_proxies`: they fill queues, too, and go by what nodes report."""
+    def __init__(self, cluster: Cluster, settings: QueueSettings, estimates: Estimates, records: TaskRecords) -> None:
         self._cluster = cluster
         self.settings = settings
         self.estimates = estimates
@@ -61,7 +52,6 @@ class NodeQueueing:
         #: when the files were read again; 0: not since the start
         self._files_read_ms = 0
         self._chosen = ChosenBounds()
-        self._by_proxies = by_proxies
         self._core_time = CoreTime()
         #: what became of containers
         self.records = records
@@ -131,9 +121,7 @@ class NodeQueueing:
     def _gives_way(self) -> bool:
         """Tell whether a full core may do without: nobody but the scheduler fills queues, or goes by what waits."""
         spec = self.settings.spec
-        if spec is None or self._by_proxies or self._cluster.scheduler.facts.gives_opportunistic:
-            return False
-        return spec.gives_way
+        return spec is not None and spec.gives_way and not self._cluster.scheduler.facts.gives_opportunistic
 
     def reported(self, node: RmNode, status: server.NodeStatus, gap_s: float | None = None) -> None:
         """Take in what a node reports, before its containers' ends are booked: the report already counts them.

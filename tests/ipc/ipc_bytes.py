@@ -112,3 +112,12 @@ def call_frame(call_id: int = 0, **fields: object) -> bytes:
 
 
 OPEN = preamble(AUTH_NONE) + context()
+
+
+def opening() -> bytes:
+    """What a peer without a token sends first."""
+    header = rpc.RpcRequestHeader(
+        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=-3, clientId=bytes(16)
+    )
+    context = rpc.IpcConnectionContext(userInfo=rpc.UserInformation(effectiveUser="eve"), protocol=METHOD.protocol)
+    return preamble(AUTH_NONE) + frame(delimited(header.SerializeToString()), delimited(context.SerializeToString()))

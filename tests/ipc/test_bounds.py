@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from tests.ipc.ipc_bytes import opening
 from tests.ipc.ipc_pair import QUEUE, Starter, Waiting, queue_response, request, until
 from yaqd.ipc import (
     NO_RETRY,
@@ -15,7 +16,6 @@ from yaqd.ipc import (
     ServerLimits,
 )
 from yaqd.ipc.frames import delimited, frame
-from yaqd.ipc.wire import AUTH_NONE, preamble
 from yaqd.proto import rpc_pb2 as rpc
 from yaqd.proto import yarn_service_pb2 as service
 
@@ -55,14 +55,6 @@ async def read_to_end(reader: asyncio.StreamReader) -> bytes:
             return await reader.read()
         except ConnectionResetError:
             return b""
-
-
-def opening() -> bytes:
-    header = rpc.RpcRequestHeader(
-        rpcKind=rpc.RPC_PROTOCOL_BUFFER, rpcOp=rpc.RPC_FINAL_PACKET, callId=-3, clientId=bytes(16)
-    )
-    context = rpc.IpcConnectionContext(userInfo=rpc.UserInformation(effectiveUser="eve"), protocol=QUEUE.protocol)
-    return preamble(AUTH_NONE) + frame(delimited(header.SerializeToString()), delimited(context.SerializeToString()))
 
 
 @pytest.mark.slow

@@ -9,12 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.ipc.ipc_bytes import opening
 from tests.ipc.ipc_pair import QUEUE, Starter, queue_response, until
-from tests.ipc.test_bounds import opening
 from yaqd.ipc.frames import delimited, frame
-from yaqd.ipc.loop import loop_factory
+from yaqd.ipc.loop import Turns, loop_factory
 from yaqd.ipc.server import RpcServer
-from yaqd.ipc.turns import Turns
 from yaqd.proto import rpc_pb2 as rpc
 from yaqd.proto import yarn_service_pb2 as service
 

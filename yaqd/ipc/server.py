@@ -17,12 +17,11 @@ from google.protobuf.message import Message
 
 from yaqd.ipc import errors
 from yaqd.ipc.limits import PeerLog, ServerLimits, affordable_connections
-from yaqd.ipc.loop import require_fast_protobuf
+from yaqd.ipc.loop import Turns, require_fast_protobuf
 from yaqd.ipc.routes import Handler, Routes
 from yaqd.ipc.server_connection import Admission, ServiceAcl
 from yaqd.ipc.server_protocol import ServerProtocol
 from yaqd.ipc.tasks import TaskSet
-from yaqd.ipc.turns import Turns
 from yaqd.ipc.wire import RandomBytes, TokenSecrets
 from yaqd.proto.protocols import Method
 

@@ -17,10 +17,10 @@ from yaqd.ipc import errors
 from yaqd.ipc.caller import Caller
 from yaqd.ipc.later import NotYetKnown, again
 from yaqd.ipc.limits import PeerLog, ServerLimits
+from yaqd.ipc.loop import Turns
 from yaqd.ipc.routes import ERROR_CODES, Route, Routes
 from yaqd.ipc.server_connection import Admission, Call, Code, ServerConnection
 from yaqd.ipc.tasks import TaskSet
-from yaqd.ipc.turns import Turns
 from yaqd.ipc.wire import missing_fields
 
 log = logging.getLogger(__name__)
