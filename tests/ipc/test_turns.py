@@ -83,7 +83,7 @@ async def test_a_peer_whose_turn_has_not_come_is_not_read_from(start: Starter, p
     server.turns = held
     _, writer = await asyncio.open_connection(*server.address)
     writer.write(opening() + call())
-    await until(lambda: held.waiting)
+    await until(lambda: bool(held.waiting))
     writer.write(call() * 1000)
     await writer.drain()
     [connection] = server.connections
