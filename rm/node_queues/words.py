@@ -209,8 +209,7 @@ class NodeQueueing:
     def task_facts(self, container: RmContainer) -> server.TaskFacts | None:
         """Return the facts for the container's token; None for a node that must not see any."""
         node = self._cluster.nodes.get(container.node_id)
-        spec = self.settings.spec
-        if spec is None or not self.fills or node is None or YAQ_QUEUE not in node.capabilities:
+        if not self.fills or node is None or YAQ_QUEUE not in node.capabilities:
             return None
         app = container.attempt.app
         facts = server.TaskFacts(job_arrival_ms=app.submitted_ms, leaf_queue=app.queue)
