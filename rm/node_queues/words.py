@@ -71,7 +71,7 @@ class NodeQueueing:
     @property
     def fills(self) -> bool:
         """Tell whether nodes are given more than fits."""
-        return self.settings.spec is not None and self._core_time.is_there
+        return self.is_on and self.has_core_time
 
     @property
     def _are_estimates_used(self) -> bool:

@@ -6,6 +6,7 @@ import select
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -35,7 +36,7 @@ def call() -> bytes:
 async def test_who_comes_first_goes_first_and_few_go_on_at_a_time() -> None:
     turns, went, rounds = Turns(asyncio.get_running_loop()), list[int](), 0
     for number in range(1000):
-        if turns.take(lambda number=number: went.append(number)):  # type: ignore[misc]
+        if turns.take(partial(went.append, number)):
             went.append(number)
     assert went == list(range(64))
     while len(went) < 1000:
@@ -53,7 +54,7 @@ async def test_a_turn_that_fails_takes_no_other_with_it() -> None:
         raise ValueError
 
     for number in range(100):
-        if turns.take(fail if number == 70 else lambda number=number: went.append(number)):  # type: ignore[misc]
+        if turns.take(fail if number == 70 else partial(went.append, number)):
             went.append(number)
     await asyncio.sleep(0)
     assert went == [number for number in range(100) if number != 70] and said == ["a call's turn failed"]

@@ -12,7 +12,7 @@ from tests.sim.sim_jobs import stage
 from yaqd.sim.engine import Engine
 from yaqd.sim.jobs import ContainerRun, JobRun
 from yaqd.sim.nodes import SimNode
-from yaqd.sim.scheduling.service import BusyManager
+from yaqd.sim.scheduling.service import BusyManager, GivesWay
 from yaqd.sim.shape import CallCosts, ClusterShape, NodeFailure, System
 from yaqd.sim.simulation import simulate
 from yaqd.sim.workload import SimJob, Workload
@@ -28,10 +28,12 @@ class _Polls:
     """Notes when masters' calls are through; no node beats."""
 
     scheduler = World().scheduler
-    gives_way = None
 
     def __init__(self) -> None:
         self.at: list[float] = []
+
+    def gives_way(self) -> GivesWay | None:
+        return None
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
         raise NotImplementedError

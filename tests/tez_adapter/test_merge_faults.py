@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -283,6 +284,10 @@ def is_merger(process: psutil.Process) -> bool:
         return False  # a task that has just ended
 
 
+def is_stopped(process: psutil.Process) -> bool:
+    return process.status() == psutil.STATUS_STOPPED
+
+
 def stopped_in_mid_merge(
     elsewhere: list[tuple[psutil.Process, psutil.Process, Path]], job: SubmittedJob
 ) -> tuple[psutil.Process, psutil.Process, Path] | None:
@@ -292,7 +297,7 @@ def stopped_in_mid_merge(
         if not any(local.glob(pattern)):
             continue
         merger.suspend()
-        until(lambda merger=merger: merger.status() == psutil.STATUS_STOPPED)  # type: ignore[misc]
+        until(partial(is_stopped, merger))
         for half in local.glob(pattern):
             return node, merger, half
         merger.resume()  # it had just ended

@@ -48,9 +48,6 @@ _LINE_MAX: Final = 1_000_000
 
 
 class Central(Model):
-    #: its queues at nodes, where a full core may do without
-    gives_way: GivesWay | None = None
-
     def __init__(self, shape: ClusterShape, workload: Workload, system: System, seed: int) -> None:
         self.is_opportunistic: Final = system.name == "yarn-opportunistic"
         super().__init__(shape, workload, system, seed)
@@ -140,6 +137,10 @@ class Central(Model):
                 self._report_ended(node, now)
             self.answered(node, now)
         self._decide(node, now)
+
+    def gives_way(self) -> GivesWay | None:
+        """Return its queues at nodes, where a full core may do without."""
+        return None
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
         """Return what a heartbeat that is sent now says of the node's queue; None: nobody goes by it."""

@@ -10,7 +10,6 @@ from rm.scheduler.limits import SchedulerLimits
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from yaqd.model import ContainerId, ExecutionType, Resource
 from yaqd.policies.queueing.facts import JobFacts
-from yaqd.policies.queueing.full_core import RAN_MOST_S
 from yaqd.policies.queueing.place_scores import Affinity
 from yaqd.sim.central import Central
 from yaqd.sim.jobs import ContainerRun, JobRun
@@ -28,7 +27,6 @@ class YaqC(Central):
         self._some_unaware: Final = not system.aware or not all(job.is_aware for job in workload)
         #: nodes are given more than fits
         self._fills = True
-        self._worked = (0, 0.0)
         super().__init__(shape, workload, system, seed)
 
     def limits(self) -> SchedulerLimits:
@@ -91,8 +89,7 @@ class YaqC(Central):
         if news is not None:
             self.carry_out(node, node.queue.handle(news, now), now)
 
-    @property
-    def gives_way(self) -> GivesWay | None:  # type: ignore[override]
+    def gives_way(self) -> GivesWay | None:
         queueing = self.limits().queueing
         return self if queueing is not None and queueing.gives_way else None
 
@@ -100,10 +97,6 @@ class YaqC(Central):
         limits, self._fills = self.limits(), fills
         changed = QueueingChanged(limits.queueing if fills else None, limits.job_starvation, limits.at_asks)
         self.take(self.scheduler.handle(changed, now), now)
-
-    def worked(self) -> tuple[int, float]:
-        worked, self._worked = self._worked, (0, 0.0)
-        return worked
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None:
         queue = self.scheduler.facts.node_queue(node.id)
@@ -132,7 +125,7 @@ class YaqC(Central):
     def report_end(self, run: ContainerRun, node: SimNode, now: float) -> None:
         if not run.is_lost:
             waited_s, ran_s = run.started - run.arrived, run.ended - run.started
-            self._worked = self._worked[0] + 1, self._worked[1] + min(ran_s, RAN_MOST_S)
+            self._busy.ran(ran_s)
             times = TaskTimes(run.stage.job.id, run.group.key[0], waited_s, ran_s, node.id, run.container_id)
             self.scheduler.handle(times, now)
         super().report_end(run, node, now)

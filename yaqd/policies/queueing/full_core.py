@@ -23,7 +23,7 @@ _BETTER: Final = 1.03
 #: a core that has time for so many looks is no longer full, whatever was found out
 _FREE_LOOKS: Final = 20
 #: what a container works counts for no longer than that, s: one end of a long one says nothing of the last seconds
-RAN_MOST_S: Final = 30.0
+_RAN_MOST_S: Final = 30.0
 #: looks after a change, and after trials that found nothing better at most
 _RESTS: Final = 40
 _RESTS_MOST: Final = 320
@@ -32,11 +32,13 @@ _RESTS_MOST: Final = 320
 class FullCore:
     """Tells whether queues at nodes may form, from how busy the core is and how much gets done."""
 
-    __slots__ = ("_before", "_free", "_patience", "_rests", "_seen", "_settles", "admits")
+    __slots__ = ("_before", "_ended", "_free", "_patience", "_rests", "_seen", "_settles", "_worked_s", "admits")
 
     def __init__(self) -> None:
         #: containers may wait at nodes
         self.admits = True
+        #: of what has ended well since the last look: how many, and how long they had run, s
+        self._ended, self._worked_s = 0, 0.0
         #: how many containers worked, mean, at each of the last looks at a full core, or of the trial under way
         self._seen: list[float] = []
         #: the same before the trial under way; None: there is none
@@ -49,11 +51,24 @@ class FullCore:
         self._rests = 0
         self._patience = _RESTS
 
-    def look(self, busy: float, working: float, tasks_s: float = 0.0) -> None:
+    def ran(self, seconds: float) -> None:
+        """Note that a container, no master's, ended well that had run so long, s."""
+        self._ended += 1
+        self._worked_s += min(seconds, _RAN_MOST_S)
+
+    def look(self, busy: float, passed_s: float = LOOK_S) -> bool:
         """Take in which part of its core's time the ResourceManager worked since the last look, 0 to 1.
 
-        `working`: how many containers did, mean. `tasks_s`: how long each ran, mean, s.
+        Return whether that changes what it admits. `passed_s`: since that look, more than 0.
         """
+        before = self.admits
+        tasks_s, working = self._worked_s / max(1, self._ended), self._worked_s / passed_s
+        self._ended, self._worked_s = 0, 0.0
+        self._look(busy, working, tasks_s)
+        return self.admits is not before
+
+    def _look(self, busy: float, working: float, tasks_s: float) -> None:
+        """`working`: how many containers did, mean. `tasks_s`: how long each ran, mean, s."""
         self._free = self._free + 1 if busy <= _FREE else 0
         if self._before is not None:
             self._try(self._before, working)
@@ -64,7 +79,7 @@ class FullCore:
             self._seen.append(working)
             if len(self._seen) == _STEADY:
                 self._before, self._seen, self.admits = _mean(self._seen), [], not self.admits
-                self._settles = _SETTLES + math.ceil(min(tasks_s, RAN_MOST_S) / LOOK_S)  # what ran ends as it would
+                self._settles = _SETTLES + math.ceil(tasks_s / LOOK_S)  # what ran ends as it would
         else:
             self._seen = []
         if self._free >= _FREE_LOOKS and not self.admits:

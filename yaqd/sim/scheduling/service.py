@@ -33,10 +33,6 @@ class GivesWay(Protocol):
     def fill_queues(self, now: float, *, fills: bool) -> None:
         """Fill them from now on, or no more."""
 
-    def worked(self) -> tuple[int, float]:
-        """Return how many containers ended since this was asked last, and how long they had run, s, but no longer each
-        than counts."""
-
 
 class CallTaker(Protocol):
     """What is done with calls once they are served: the system itself."""
@@ -44,9 +40,8 @@ class CallTaker(Protocol):
     @property
     def scheduler(self) -> Scheduler | TimedScheduler: ...
 
-    @property
-    def gives_way(self) -> "GivesWay | None":
-        """Its queues at nodes, where a full core may do without."""
+    def gives_way(self) -> GivesWay | None:
+        """Return its queues at nodes, where a full core may do without."""
 
     def queue_said(self, node: SimNode, now: float) -> NodeQueueReported | None: ...
 
@@ -66,6 +61,8 @@ class BusyManager:
     def __init__(self, shape: ClusterShape, engine: Engine, taker: CallTaker, random: Random) -> None:
         self._costs = shape.calls
         self._core: Final = FullCore()
+        #: hears how long containers ran that ended well, s
+        self.ran: Final = self._core.ran
         self._shape, self._engine, self._taker, self._random = shape, engine, taker, random
         #: when each core is through with what came so far, s
         self._free_at = [0.0] * self._costs.cores
@@ -76,18 +73,16 @@ class BusyManager:
         self.answer_s = 0.0
         #: how much of `busy_s` was done at the last look
         self._done_s = 0.0
-        if self.is_on and taker.gives_way is not None:
-            engine.at(LOOK_S, self._look, taker.gives_way)
+        queues = taker.gives_way()
+        if self.is_on and queues is not None:
+            engine.at(LOOK_S, self._look, queues)
 
     def _look(self, now: float, queues: GivesWay) -> None:
         """Look how busy it has been, as the live daemon does (`rm.node_queues.core_time`)."""
         done_s = self.busy_s - sum(max(0.0, free_at - now) for free_at in self._free_at)
         busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
         self._done_s = done_s
-        fills = self._core.admits
-        ended, worked_s = queues.worked()
-        self._core.look(min(1.0, busy), worked_s / LOOK_S, worked_s / max(1, ended))
-        if self._core.admits != fills:
+        if self._core.look(min(1.0, busy)):
             queues.fill_queues(now, fills=self._core.admits)
             calls = self._shape.calls
             self._costs = calls if self._core.admits or calls.without_queues is None else calls.without_queues
