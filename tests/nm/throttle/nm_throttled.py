@@ -1,6 +1,6 @@
 """Containers that are busy, what the node says that they use, and which of their processes are stopped."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import psutil
 
@@ -57,8 +57,13 @@ def stopped(container: object = ONE) -> list[psutil.Process]:
 
 def used_s(container: object = ONE) -> float:
     """Processor time of all its processes of now, as the kernel has it."""
+    return kernel_s(processes_of(container))
+
+
+def kernel_s(pids: Iterable[int]) -> float:
+    """Processor time of those of them that are there, as the kernel has it."""
     total = 0.0
-    for pid in processes_of(container):
+    for pid in pids:
         try:
             times = psutil.Process(pid).cpu_times()
         except psutil.NoSuchProcess:

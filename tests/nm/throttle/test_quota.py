@@ -12,7 +12,7 @@ from nm.throttle.quota import QuotaV1, quota_and_period
 from nm.throttle.start import open_quota
 from tests.nm.nm_cluster import FakeResourceManager
 from tests.nm.nm_faults import gone, processes_of
-from tests.nm.throttle.nm_throttled import APP, ONE, order, run_busy, said_s, stopped
+from tests.nm.throttle.nm_throttled import APP, ONE, order, run_busy, said_s, stopped, used_s
 
 StartNode = Callable[..., Awaitable[NodeManager]]
 
@@ -49,10 +49,11 @@ async def test_busy_workers_are_held_by_the_kernel(rm: FakeResourceManager, star
     order(rm, {APP: 200})
     assert await gone(lambda: not (root / str(APP)).exists() or len(pids(root / str(APP))) < 5)
     assert pids(root / str(APP)) == set(processes_of(ONE))
-    began_s, began = said_s(rm) or 0.0, time.monotonic()
+    began_s, began = used_s(), time.monotonic()
     await asyncio.sleep(4.0)  # what it is about: how much is used in a given time
-    used_s, passed = (said_s(rm) or 0.0) - began_s, time.monotonic() - began
-    assert 0.1 * passed <= used_s <= 0.2 * passed * 1.1 + 0.1 and not stopped()
+    used, passed = used_s() - began_s, time.monotonic() - began
+    assert 0.1 * passed <= used <= 0.2 * passed * 1.1 + 0.1 and not stopped()
+    assert said_s(rm) == pytest.approx(used_s(), abs=0.15)
     order(rm, {APP: None})
     assert await gone(lambda: (root / str(APP)).exists())
     assert len(processes_of(ONE)) == 5
