@@ -20,6 +20,7 @@ for all that is asked for, so nothing waits at any: they say what queues cost wh
 what filling them costs. In both two things are not as shipped: what nobody knows the length of is taken to run for
 20 s, where a cluster that configures nothing takes it to run for ever, and no wait is too long, for any master. Each
 row prints how many were sent to wait.
+`scripts/compiled.sh python -m benchmarks.scheduler` measures the same compiled.
 There is no peer: Hadoop's scheduler cannot be called without its daemon. `benchmarks.rm_load` compares the daemons.
 """
 
@@ -49,6 +50,7 @@ from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
+from yaqd.cli.version import is_compiled
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import AskRow, Locality
 
@@ -349,7 +351,7 @@ def measure(row: str, nodes: int, size: Resource, options: Options) -> tuple[lis
             f"{applications} applications, {_ORGANIZATIONS} x {_TEAMS} teams of {_USERS_PER_TEAM} users, "
             "minimum user limit 10 %, factor 2, dominant resource; "
             f"containers of {_SHAPES[0]} and {_SHAPES[1]} on nodes of {size}, {_NODES_PER_RACK} in a rack; "
-            f"{_ROUNDS} waves of {per_heartbeat}; decision log on; "
+            f"{_ROUNDS} waves of {per_heartbeat}; decision log on; {'compiled' if is_compiled() else 'not compiled'}; "
             f"{_queueing(queues=queues, is_shipped=is_shipped)}"
         ),
         "sent to wait at nodes, most of the memory held at a time": (

@@ -18,6 +18,7 @@ import sys
 import time
 
 from benchmarks.report import Row, make_row, print_table, to_json
+from yaqd.cli.version import is_compiled
 from yaqd.sim.experiments.ground import OURS
 from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload
@@ -111,9 +112,20 @@ def main() -> None:
         rows += found
         peaks[name] = f"{peak:.0f} MB"
     if options.json:
-        print(to_json(rows, memory=peaks, heartbeat_s=3.0, slots=SLOTS, task_s=TASK_S, out_of_turn=False))
+        print(
+            to_json(
+                rows,
+                memory=peaks,
+                heartbeat_s=3.0,
+                slots=SLOTS,
+                task_s=TASK_S,
+                out_of_turn=False,
+                compiled=is_compiled(),
+            )
+        )
     else:
         print_table(rows)
+        print("what decides is compiled:", "yes" if is_compiled() else "no: scripts/compiled.sh does it")
         print("peak memory:", ", ".join(f"{name} {peak}" for name, peak in peaks.items()))
 
 

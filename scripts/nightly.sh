@@ -32,5 +32,6 @@ part hostile "$venv/bin/python" tests/hostile --frames 1000000 --seed "$seed"
 for name in launch mapreduce interop scheduler rm_load rm_bound; do
   part "bench-$name" "$venv/bin/python" -m "benchmarks.$name" --runs 1 --scale 0.1
 done
+part compiled scripts/compiled.sh python -m pytest -n 2 --dist loadfile -m "not interop and not full" tests/rm tests/nm tests/sim tests/policies
 part claims scripts/claims.sh
 exit $failed

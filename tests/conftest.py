@@ -14,12 +14,13 @@ from hypothesis import settings
 
 from tests.examples import FEW
 from tez_adapter.background import leave
+from yaqd.cli.version import is_compiled
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=FEW)
 settings.load_profile("unhurried")
 
-_COMPILED = Path(__file__).parent / "sim" / "stages"
+_WITH_NUMBA = Path(__file__).parent / "sim" / "stages"
 _STATUS = pytest.StashKey[int]()
 
 
@@ -51,9 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Each file's tests share one worker's daemons (xdist's --dist loadgroup); what numba compiles is compiled once."""
+    has_compiled = is_compiled()
     for item in items:
-        is_compiled = item.path.parent == _COMPILED or item.path.name == "test_experiments.py"
-        item.add_marker(pytest.mark.xdist_group(_COMPILED.name if is_compiled else item.nodeid.partition("::")[0]))
+        if has_compiled and item.get_closest_marker("interpreted") is not None:
+            item.add_marker(pytest.mark.skip(reason="replaces a method of what is compiled here"))
+        uses_numba = item.path.parent == _WITH_NUMBA or item.path.name == "test_experiments.py"
+        item.add_marker(pytest.mark.xdist_group(_WITH_NUMBA.name if uses_numba else item.nodeid.partition("::")[0]))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,8 +40,8 @@ from yaqd.policies.asks.rows import AskRow, Locality
 from yaqd.policies.asks.table import Ask, AskKey, AskTable
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.lost_places import LostPlaces
-from yaqd.policies.queueing.place import Contender, Placer, best_place
-from yaqd.policies.queueing.place_scores import PLACES, Load
+from yaqd.policies.queueing.place import Placer, best_place
+from yaqd.policies.queueing.place_scores import PLACES, Contender, Load
 
 #: stages of which an estimate is kept
 _STAGES_MAX: Final = 1000

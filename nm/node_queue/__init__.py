@@ -20,8 +20,8 @@ from nm.node_queue.events import (
 )
 from nm.node_queue.held import HeldStarts
 from nm.node_queue.node_queue import NodeQueue, OpportunisticPolicy
+from nm.node_queue.said import NodeQueueSnapshot, WaitingView
 from nm.node_queue.settings import NodeQueueSettings
-from nm.node_queue.snapshot import NodeQueueSnapshot, WaitingView
 
 __all__ = [
     "Arrived",

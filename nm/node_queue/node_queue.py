@@ -40,8 +40,9 @@ from nm.node_queue.held import NONE_HELD, HeldStarts
 from nm.node_queue.jobs import Jobs
 from nm.node_queue.lines import Lines
 from nm.node_queue.room import NodeRoom
+from nm.node_queue.said import NodeQueueSnapshot
 from nm.node_queue.settings import NodeQueueSettings
-from nm.node_queue.snapshot import NodeQueueSnapshot, snapshot
+from nm.node_queue.snapshot import snapshot
 from nm.node_queue.words import DEQUEUED, MAKE_ROOM, QUEUE_FULL
 from yaqd.model import ApplicationId, ContainerId, ExecutionType, ExitStatus, Resource
 from yaqd.policies.queueing import limits

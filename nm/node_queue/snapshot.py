@@ -9,35 +9,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from nm.node_queue.held import HeldStarts
-from yaqd.model import ContainerId, Resource
-from yaqd.model.values import value
+from nm.node_queue.said import NodeQueueSnapshot, WaitingView
+from yaqd.model import Resource
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import QueuedTask, RunningTask
 from yaqd.policies.queueing.wait import WaitPolicy, expected_starts
 
 #: for an estimate nobody needs more of them; a queue is bounded far below
 _CONSIDERED_MAX: Final = 200
-
-
-@value()
-class WaitingView:
-    container_id: ContainerId
-    #: how long it has waited here, s
-    waited_s: float
-    #: until its program starts, s; inf: never, as things stand
-    expected_s: float
-
-
-@value()
-class NodeQueueSnapshot:
-    #: containers that hold resources
-    running: int
-    #: containers that wait
-    queued: int
-    #: until the program of a newcomer of the usual size would start, s; 0: there is room for it; inf: never
-    wait_s: float
-    #: in the order in which they would start, the first ones only
-    waiting: tuple[WaitingView, ...]
 
 
 def snapshot(

@@ -258,6 +258,7 @@ def test_sparrow_asks_for_no_more_places_than_it_needs(failures: tuple[NodeFailu
     assert 2 * workload.tasks <= result.counts["probes"] <= 2 * (workload.tasks + 4 * lost)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("first", [(), (SimJob("first", (stage(1, 5.0),)),)])
 def test_the_time_that_nodes_idle_is_no_gap_between_their_heartbeats(
     monkeypatch: pytest.MonkeyPatch, first: tuple[SimJob, ...]

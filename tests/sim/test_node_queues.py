@@ -80,6 +80,7 @@ def test_containers_of_masters_that_do_not_know_of_waiting_wait_less(estimate_er
     assert unaware.counts["refused"] < workload.tasks / 2, "few were sent where they could not stay"
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["yaq-c", "yaq-d"])
 def test_a_node_that_is_silent_is_sent_what_waits_for_some_heartbeats_and_no_longer(name: str) -> None:
     sent: list[tuple[float, str]] = []
@@ -107,6 +108,7 @@ def test_a_node_that_is_silent_is_sent_what_waits_for_some_heartbeats_and_no_lon
     assert len(after) >= 4 and gone not in after, "it has missed three heartbeats"
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("cause", ["lost node", "shed", "time limit"])
 def test_a_wait_goes_along_to_the_next_node(cause: str) -> None:
     seen: list[tuple[float, float]] = []

@@ -70,6 +70,7 @@ def test_nodes_estimate_waits_by_the_policy_that_is_named() -> None:
     assert came[1] < 15.0, "it waits at the node"
 
 
+@pytest.mark.interpreted
 def test_yaq_d_keeps_tasks_of_one_stage_apart() -> None:
     """Nodes differ in size, so that by wait alone a manager sends more to the same few."""
 

@@ -3,6 +3,7 @@
 import click
 
 from yaqd.cli.lazy import Lazy, RootGroup
+from yaqd.cli.version import show_version
 
 _COMMANDS = {
     "demo": Lazy("yaqd.cli.jobs.demo", "demo", "Start a cluster, count words on it, show what happened, clean up."),
@@ -42,6 +43,13 @@ Exit codes: 0 success, 1 the job failed, 2 bad input, 3 the cluster does not ans
 
 
 @click.group(cls=RootGroup, lazy=_COMMANDS, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="yaqd", message="yaq %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=show_version,
+    help="Show the version, and whether what decides is compiled, and exit.",
+)
 def yaq() -> None:
     pass

@@ -9,7 +9,7 @@ import math
 from typing import Final
 
 from nm.distributed.facts import NodeOffer, Place
-from nm.node_queue.snapshot import NodeQueueSnapshot
+from nm.node_queue.said import NodeQueueSnapshot
 from rm.scheduler.events import (
     ApplicationEnded,
     ApplicationSubmitted,

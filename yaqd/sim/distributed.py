@@ -23,7 +23,7 @@ from nm.distributed.facts import (
 from nm.distributed.facts import ContainerOver as Over
 from nm.distributed.scheduler import DistributedScheduler
 from nm.node_queue import NodeQueue, OpportunisticLimit
-from nm.node_queue.snapshot import NodeQueueSnapshot
+from nm.node_queue.said import NodeQueueSnapshot
 from rm.scheduler.node_queues.spec import silent_after
 from yaqd.model import ANY_HOST, Resource
 from yaqd.policies.asks.rows import AskRow

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from rm.scheduler.view.records import AppView, AttemptView, Held
+from rm.scheduler.view.held import Held
+from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import ApplicationAttemptId, ApplicationId
+from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.facts import JobFacts
 from yaqd.policies.queueing.left import StageLeft, bounded, facts_of
 from yaqd.policies.queueing.means import RecentMean
@@ -297,9 +299,13 @@ class Jobs:
         known = chain(job.held.items(), job.elsewhere.items())
         work = sum(count * job.estimates.get(priority, mean) for priority, count in known)
         if pending and app.attempt is not None:
-            looked_at = list(islice((a for a in app.attempt.asks if a.pending), _ASKS_LOOKED_AT))
+            looked_at = list(islice(filter(_is_pending, app.attempt.asks), _ASKS_LOOKED_AT))
             seen = sum(ask.pending for ask in looked_at)
             asked = sum(ask.pending * job.estimates.get(ask.key[0], mean) for ask in looked_at)
             work += asked * pending / max(1, seen)
             stages.update(ask.key[0] for ask in looked_at)
         return JobFacts(work, tasks, sum(job.estimates.get(priority, mean) for priority in sorted(stages)))
+
+
+def _is_pending(ask: Ask) -> bool:
+    return ask.pending > 0

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.asks.starving import Starving
 from rm.scheduler.asks.updates import Updates
-from rm.scheduler.assign.capacity import CapacityPolicy, Pass, Pick
-from rm.scheduler.assign.over_allocate import BEFORE_QUEUE, OverAllocation, OverAllocator
+from rm.scheduler.assign.capacity import CapacityPolicy
+from rm.scheduler.assign.found import OverAllocation, Pass, Pick
+from rm.scheduler.assign.over_allocate import BEFORE_QUEUE, OverAllocator
 from rm.scheduler.decisions import Allocate, NodeQueuePlace, Outcome
 from rm.scheduler.holds.ends import GOT, is_void, why_given_up
 from rm.scheduler.view.cluster import ClusterView

@@ -64,9 +64,9 @@ class Candidates:
         self._rows = len(counts)
         keys: list[_Key] = []
         if ask.prefers_places:
-            for host in islice((n for n in counts if n[0] != "/" and n != ANY_HOST), _HOSTS_LOOKED_AT):
+            for host in islice(filter(_is_host, counts), _HOSTS_LOOKED_AT):
                 keys += [node.queue for node in islice(nodes.at(host), _COMPARED) if node.queue.is_filled]
-            racks = islice((n for n in counts if n[0] == "/" and n not in ask.strict), _COMPARED)
+            racks = islice(filter(lambda n: n[0] == "/" and n not in ask.strict, counts), _COMPARED)
             keys += [rack for rack in racks if nodes.has_place(rack)]
         if ask.allows(ANY_HOST):
             keys += self._of_all
@@ -95,3 +95,7 @@ class Candidates:
             affinity = queues.affinity(queue, near, self._app_id, self._ask.key[0])
         load = queue.score
         return queue, affinity, load if load is not None else queues.open.load(queue), queue.length
+
+
+def _is_host(name: str) -> bool:
+    return name[0] != "/" and name != ANY_HOST

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from rm.scheduler.assign.found import Pass, Pick
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
 from rm.scheduler.assign.walk import begin, first_in_leaf
 from rm.scheduler.holds.choice import HoldChoice, has_room_before_queue
@@ -27,30 +28,12 @@ from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import AskHold, NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from yaqd.model import ANY_HOST, Resource
-from yaqd.model.values import value
 from yaqd.policies.asks.placement import satisfies
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
 
 #: preferred places looked at to see whether any is in the cluster
 _PLACES_LOOKED_AT = 8
-
-
-@value()
-class Pick:
-    """Give this ask a container on this node."""
-
-    attempt: AttemptView
-    ask: Ask
-    node: NodeView
-    locality: Locality
-
-
-@value()
-class Pass:
-    """This ask was offered the node and waits for a better place."""
-
-    ask: Ask
 
 
 class CapacityPolicy:

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Final
 
 from rm.scheduler.assign.candidates import Candidates
-from rm.scheduler.assign.capacity import CapacityPolicy, Pick, has_turn, leaves_by_deficit
+from rm.scheduler.assign.capacity import CapacityPolicy, has_turn, leaves_by_deficit
+from rm.scheduler.assign.found import OverAllocation, Pick
 from rm.scheduler.assign.sweep import CHEAP, DEAR, Look
 from rm.scheduler.assign.walk import Judge, begin, first_in_leaf
 from rm.scheduler.decisions import NodeQueuePlace
@@ -28,7 +29,6 @@ from rm.scheduler.view.node import AskHold, HoldKind, NodeQueue, NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.tally import Tally
 from yaqd.model import ANY_HOST, Resource
-from yaqd.model.values import value
 from yaqd.policies.asks.placement import satisfies
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask
@@ -39,17 +39,6 @@ _ROOM_GONE: Final = " (its node had room at its last report)"
 
 #: why a master goes to a node where others wait
 BEFORE_QUEUE: Final = "what runs on the node leaves room, and masters start before what waits there"
-
-
-@value()
-class OverAllocation:
-    """Send a container for this ask to wait on this node."""
-
-    attempt: AttemptView
-    ask: Ask
-    node: NodeView
-    locality: Locality
-    place: NodeQueuePlace
 
 
 #: a hold: the ask has its turn and must not wait

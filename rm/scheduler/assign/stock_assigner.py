@@ -6,9 +6,10 @@ from typing import Final
 from rm.scheduler.asks.job_starvation import JobStarvation
 from rm.scheduler.asks.updates import Updates
 from rm.scheduler.assign.assigner import Assigner
-from rm.scheduler.assign.capacity import CapacityPolicy, Pick
+from rm.scheduler.assign.capacity import CapacityPolicy
+from rm.scheduler.assign.found import Found, Pick
 from rm.scheduler.assign.stock_limits import Reservation
-from rm.scheduler.assign.stock_rules import Found, StockRules
+from rm.scheduler.assign.stock_rules import StockRules
 from rm.scheduler.decisions import Outcome, Reserve, Unreserve
 from rm.scheduler.view.cluster import ClusterView
 from rm.scheduler.view.node import NodeView

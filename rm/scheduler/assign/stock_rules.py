@@ -13,6 +13,7 @@ from enum import Enum, auto
 from heapq import merge
 from typing import Final
 
+from rm.scheduler.assign.found import Found
 from rm.scheduler.assign.stock_amounts import NOTHING, Amounts, f32
 from rm.scheduler.assign.stock_limits import (
     Limits,
@@ -28,7 +29,6 @@ from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from rm.scheduler.view.user import UserView
 from yaqd.model import ANY_HOST, ApplicationAttemptId, Resource
-from yaqd.model.values import value
 from yaqd.policies.asks.placement import satisfies
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask, AskKey
@@ -47,25 +47,6 @@ class Skip(Enum):
     LEAF = auto()
     #: nor may another queue have what this one could still take
     QUEUE_LIMIT = auto()
-
-
-@value()
-class Found:
-    """A container for the ask on the node, or a reservation where there is no room."""
-
-    attempt: AttemptView
-    ask: Ask
-    node: NodeView
-    locality: Locality
-    is_reserved: bool
-    #: a reservation of the ask elsewhere that is given up for it
-    freed: Reservation | None = None
-    #: the limits do not bear it after all: it counts as given, and nothing is
-    is_refused: bool = False
-
-    @property
-    def is_off_switch(self) -> bool:
-        return self.locality in _OFF_SWITCH
 
 
 class StockRules:

@@ -129,7 +129,7 @@ def _first_ask(
     asks = attempt.asks.of_shape(shape, sweep.last_ask(name) if sweep is not None else None)
     first = attempt.asks.first_of(shape, attempt.stage) if attempt.stage is not None else None
     if first is not None:
-        asks = chain((first,), (ask for ask in asks if ask is not first))
+        asks = chain((first,), filter(lambda ask: ask is not first, asks))
     for ask in asks:
         if ask.strict and host not in ask.counts and ask.is_pinned():
             within.cost += 1

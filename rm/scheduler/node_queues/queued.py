@@ -6,8 +6,9 @@ What waits is charged to its node and its application, and to user and queues on
 from collections.abc import Callable, Mapping
 
 from rm.scheduler.view.calculators import Calculator
-from rm.scheduler.view.node import NodeQueue, NodeView, QueuedAtNode
-from rm.scheduler.view.records import AppView, Held
+from rm.scheduler.view.held import Held, QueuedAtNode
+from rm.scheduler.view.node import NodeQueue, NodeView
+from rm.scheduler.view.records import AppView
 from yaqd.model import ContainerId, Resource
 
 

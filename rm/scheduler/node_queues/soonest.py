@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final
 
+from rm.scheduler.view.held import Held
 from rm.scheduler.view.node import AskHold, NodeQueue, NodeView
-from rm.scheduler.view.records import Held
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 
 #: an order of nodes is believed for so long, s: reports are as old
@@ -50,8 +50,13 @@ class Soonest:
         self.refresh(now)
         found = self._has_queue.get(shape)
         if found is None:
-            queues = (queue for _, _, queue in self._order if queue.bound > 0 and not queue.is_silent)
-            found = any(fits(shape, queue.node.total) and queue.expected_wait() < math.inf for queue in queues)
+            found = any(
+                queue.bound > 0
+                and not queue.is_silent
+                and fits(shape, queue.node.total)
+                and queue.expected_wait() < math.inf
+                for _, _, queue in self._order
+            )
             self._has_queue[shape] = found
         return found
 

@@ -23,8 +23,9 @@ from rm.scheduler.node_queues.slots import Slots
 from rm.scheduler.node_queues.soonest import Soonest
 from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.view.calculators import Calculator
-from rm.scheduler.view.node import NodeQueue, NodeView, QueuedAtNode
-from rm.scheduler.view.records import AppView, AttemptView, Held
+from rm.scheduler.view.held import Held, QueuedAtNode
+from rm.scheduler.view.node import NodeQueue, NodeView
+from rm.scheduler.view.records import AppView, AttemptView
 from yaqd.model import ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.asks.table import Ask

@@ -42,8 +42,8 @@ from rm.scheduler.view.records import AttemptView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, ExecutionType, NodeId, Resource
 from yaqd.policies.asks.rows import AskRow, Locality
 from yaqd.policies.asks.table import Ask, AskKey, AskTable
-from yaqd.policies.queueing.place import Contender, best_place
-from yaqd.policies.queueing.place_scores import PLACES
+from yaqd.policies.queueing.place import best_place
+from yaqd.policies.queueing.place_scores import PLACES, Contender
 from yaqd.policies.queueing.rebalance import queue_limit
 
 

@@ -18,7 +18,8 @@ from rm.scheduler.preemption.spec import PreemptionSpec
 from rm.scheduler.queues.user_limits import user_limit
 from rm.scheduler.view.calculators import Calculator
 from rm.scheduler.view.cluster import ClusterView
-from rm.scheduler.view.records import AppView, Held, QueueView
+from rm.scheduler.view.held import Held
+from rm.scheduler.view.records import AppView, QueueView
 from yaqd.model import ContainerId, NodeId, Resource
 
 _Line = list[tuple[ContainerId, Held]]

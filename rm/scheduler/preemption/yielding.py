@@ -20,8 +20,9 @@ from typing import Final
 from rm.scheduler.decisions import Preempt
 from rm.scheduler.queues.user_limits import known_limit_share, masters_held
 from rm.scheduler.view.cluster import ClusterView
+from rm.scheduler.view.held import Held, Yielded
 from rm.scheduler.view.node import NodeView
-from rm.scheduler.view.records import AppView, AttemptView, Held, QueueView, Yielded
+from rm.scheduler.view.records import AppView, AttemptView, QueueView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, Resource
 from yaqd.policies.asks.table import Ask
 
@@ -164,7 +165,9 @@ def _holds(app: AppView) -> bool:
 
 
 def _wanted(attempt: AttemptView) -> Iterator[Ask]:
-    return (ask for ask in attempt.asks if ask.pending and not ask.is_master)
+    for ask in attempt.asks:
+        if ask.pending and not ask.is_master:
+            yield ask
 
 
 def _helpful(view: ClusterView, still: list[AttemptView]) -> tuple[_Master | None, list[AttemptView]]:

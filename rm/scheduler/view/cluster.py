@@ -18,9 +18,10 @@ from rm.scheduler.node_queues.spec import QueueingSpec
 from rm.scheduler.node_queues.table import NodeQueues
 from rm.scheduler.queues.spec import SchedulerSpec
 from rm.scheduler.queues.user_limits import set_fixed_limits, user_limit
+from rm.scheduler.view.held import Held, Yielded
 from rm.scheduler.view.node import NodeView
 from rm.scheduler.view.node_table import NodeTable
-from rm.scheduler.view.records import AppView, AttemptView, Held, OrderKey, QueueView, Yielded, build_queues
+from rm.scheduler.view.records import AppView, AttemptView, OrderKey, QueueView, build_queues
 from rm.scheduler.view.user import UserView
 from yaqd.model import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
 from yaqd.policies.asks.placement import TagStore

@@ -14,10 +14,10 @@ from typing import Final, Protocol
 from rm.scheduler.assign.sweep import Sweep
 from rm.scheduler.events import NodeQueueReported
 from rm.scheduler.node_queues.refusals import NoRoom
-from rm.scheduler.view.records import AppView, AttemptView
+from rm.scheduler.view.held import QueuedAtNode
+from rm.scheduler.view.records import AttemptView
 from yaqd.model import ContainerId, NodeId, Resource
 from yaqd.model.resources import NO_EXTRAS
-from yaqd.model.values import value
 from yaqd.policies.asks.table import Ask
 from yaqd.policies.queueing.tuning import BoundTuner
 
@@ -85,16 +85,6 @@ class OpportunisticHold(_Hold):
 Hold = AskHold | OpportunisticHold
 
 
-@value()
-class QueuedAtNode:
-    """A container that was sent to wait."""
-
-    app: AppView
-    resource: Resource
-    #: s
-    estimate: float
-
-
 class NodeQueue:
     """One node's queue: what its node said last, and what was sent there since."""
 
@@ -142,7 +132,7 @@ class NodeQueue:
         #: guaranteed containers may be sent to wait here, beyond the node's size
         self.is_filled = False
         #: opportunistic containers that may wait here, as the node said last; inf: it sets no bound
-        self.opportunistic_max: float = 0
+        self.opportunistic_max = 0.0
         #: what opportunistic containers were granted of the node
         self.held = _NOTHING
         #: how many of these were sent to wait here since its last report, and how long they run, s: the node keeps a

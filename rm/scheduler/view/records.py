@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from rm.scheduler.queues.spec import QueueSpec
 from rm.scheduler.view.tally import Tally
 from rm.scheduler.view.user import UserView
+from rm.scheduler.view.who_waits import WhoWaits
 from yaqd.model import ApplicationAttemptId, ApplicationId, NodeId, Resource
-from yaqd.model.values import value
 from yaqd.policies.asks.placement import AskingApplication, TaggedNode
 from yaqd.policies.asks.table import AskKey, AskTable
 
@@ -19,40 +19,6 @@ from yaqd.policies.asks.table import AskKey, AskTable
 OrderKey = tuple[float, float, int]
 #: size of container that is waited for, and whose attempts they are; "" for all users where none is limited
 Line = tuple[Resource, str]
-
-
-@value()
-class Held:
-    """A container that is charged."""
-
-    node_id: NodeId
-    resource: Resource
-    application: "AppView"
-    is_master: bool
-    #: the ask's; a lower number matters more
-    priority: int = 0
-
-
-@value()
-class Yielded:
-    """An application whose master was ended so that another one can go on."""
-
-    to: ApplicationId
-    #: the size of what the other waited for, and of the master
-    wanted: Resource
-    master: Resource
-
-
-@value()
-class WhoWaits:
-    """Those who wait in a queue: enough to tell that nothing can be done for any of them."""
-
-    #: since when the longest waiting one was given nothing, scheduler's seconds; inf: there is nobody. Only those count
-    #: who are first in their line and have no reservation
-    since: float
-    #: the least memory, and the fewest cores, that anybody waits for
-    least_mb: int
-    least_cores: int
 
 
 class QueueView(Tally):

@@ -20,7 +20,7 @@ from yaqd.policies.queueing import limits
 from yaqd.policies.registry import PolicyTable, calls
 
 #: (slots, mean task duration s, gap between refills s, part of intervals or time that may idle) -> tasks
-QueueBound = Callable[[int, float, float, float], int]
+QueueBound = Callable[[int, float, float, float], float]
 
 #: a value is taken for whole when it misses the next whole number by this part
 _ROUNDING: Final = 1e-9

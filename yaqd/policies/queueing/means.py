@@ -27,9 +27,7 @@ class RecentMean:
 
     def another(self) -> "RecentMean":
         """Return a mean with the same values behind it, which goes its own way from here on."""
-        other = RecentMean.__new__(RecentMean)
-        other.memory, other.count, other.mean = self.memory, self.count, self.mean
-        return other
+        return RecentMean(self.memory, count=self.count, mean=self.mean)
 
     def add(self, seconds: float) -> bool:
         """Take a value in; return False when it says nothing and was left out."""

@@ -13,10 +13,8 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Final, Generic, TypeVar
 
-from yaqd.model.values import value
-from yaqd.policies.asks.rows import Locality
 from yaqd.policies.queueing import limits
-from yaqd.policies.queueing.place_scores import PLACES, Affinity, NodeLoad, PlaceStrategy
+from yaqd.policies.queueing.place_scores import PLACES, Affinity, Contender, NodeLoad, PlaceStrategy
 
 N = TypeVar("N", bound=Hashable)
 #: load, length, name, number, node
@@ -49,22 +47,6 @@ def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
         if score > best_score or (affinity, -queued) > (best_affinity, -best_queued):
             best, best_score, best_affinity, best_queued = node, score, affinity, queued
     return best
-
-
-@value()
-class Contender(Generic[N]):
-    """A node that takes the task."""
-
-    node: N
-    #: the node to what the task's master asked for
-    near: Locality
-    #: tasks of the same stage that are there
-    alike: int
-    load: NodeLoad
-    #: the task would start there at once
-    starts: bool
-    #: among equal nodes the one with the least of this is chosen
-    behind: int
 
 
 def best_place(strategy: PlaceStrategy, affinity: Affinity, nodes: Iterable[Contender[N]]) -> Contender[N] | None:
@@ -122,7 +104,7 @@ class Placer(Generic[N]):
         self._number += 1
         entry = self._current[node] = (score, queued, name, self._number, node)
         if len(self._entries) > 64 + 4 * len(self._current):
-            self._entries = [one for one in self._entries if self._current.get(one[4]) is one]
+            self._entries = [one for one in self._entries if self._is_current(one)]
             heapify(self._entries)
         heappush(self._entries, entry)
 
@@ -144,7 +126,8 @@ class Placer(Generic[N]):
     def _least(self, accepts: Callable[[N], bool], most: int) -> list[N]:
         while most == 1 and self._entries:
             entry = self._entries[0]
-            if self._current.get(entry[4]) is not entry:
+            known = self._current.get(entry[4])
+            if known is None or known[3] != entry[3]:
                 heappop(self._entries)
             elif accepts(entry[4]):
                 return [entry[4]]
@@ -154,7 +137,7 @@ class Placer(Generic[N]):
         seen: list[tuple[float, int, str, int, N]] = []
         while self._entries and len(found) < most and len(seen) < most + _REFUSALS_MAX:
             entry = heappop(self._entries)
-            if self._current.get(entry[4]) is not entry:
+            if not self._is_current(entry):
                 continue
             seen.append(entry)
             if accepts(entry[4]):
@@ -162,6 +145,11 @@ class Placer(Generic[N]):
         for entry in seen:
             heappush(self._entries, entry)
         return found
+
+    def _is_current(self, entry: _Entry[N]) -> bool:
+        """Tell whether the node still stands where this entry has it."""
+        known = self._current.get(entry[4])
+        return known is not None and known[3] == entry[3]
 
     def _drawn(self, accepts: Callable[[N], bool], draws: int) -> list[N]:
         found: dict[N, None] = {}
@@ -177,7 +165,7 @@ class Placer(Generic[N]):
     def validate(self) -> None:
         """Assert every invariant."""
         if self._policy.draws is None:
-            found = [entry[4] for entry in self._entries if self._current.get(entry[4]) is entry]
+            found = [entry[4] for entry in self._entries if self._is_current(entry)]
             assert len(found) == len(self._current)
             return
         assert sorted(self._places.values()) == list(range(len(self._listed)))

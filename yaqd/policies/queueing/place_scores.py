@@ -6,11 +6,13 @@ the same resource (interference). Load is what a strategy measures.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from yaqd.model.values import value
 from yaqd.policies.asks.rows import Locality
 from yaqd.policies.registry import NUMBERS, PolicyTable
+
+N = TypeVar("N")
 
 
 class NodeLoad(Protocol):
@@ -39,6 +41,22 @@ class Load:
     queued: int
     wait_s: float
     slots: int
+
+
+@value()
+class Contender(Generic[N]):
+    """A node that takes the task."""
+
+    node: N
+    #: the node to what the task's master asked for
+    near: Locality
+    #: tasks of the same stage that are there
+    alike: int
+    load: NodeLoad
+    #: the task would start there at once
+    starts: bool
+    #: among equal nodes the one with the least of this is chosen
+    behind: int
 
 
 @dataclass(frozen=True, slots=True)

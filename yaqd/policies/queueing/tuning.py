@@ -37,6 +37,7 @@ class BoundTuner:
         "_idle",
         "_least",
         "_most",
+        "_policy",
         "_polls",
         "_tasks",
         "_tells",
@@ -55,6 +56,7 @@ class BoundTuner:
     ) -> None:
         """`policy` names a formula of BOUNDS (UnknownPolicy otherwise) and `idle` what it is asked for. The mean, the
         heartbeat and the polling interval are taken until they have been observed. The bound stays in [least, most]."""
+        self._policy = policy
         self._formula: QueueBound = BOUNDS[policy]
         self._idle = idle
         # each is replaced by the node's own when something is observed: until then nodes that begin alike share them
@@ -72,8 +74,7 @@ class BoundTuner:
 
         A cluster has thousands of tuners, so those that begin alike share what they begin with.
         """
-        other = BoundTuner.__new__(BoundTuner)
-        other._formula, other._idle, other._least, other._most = self._formula, self._idle, self._least, self._most
+        other = BoundTuner(policy=self._policy, idle=self._idle, least=self._least, most=self._most)
         other._tasks, other._tells, other._polls = self._tasks, self._tells, self._polls
         other._at_slots, other._at_mean, other._at_gap = self._at_slots, self._at_mean, self._at_gap
         other._bound = self._bound

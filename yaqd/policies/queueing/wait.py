@@ -85,7 +85,8 @@ WAITS: Final[PolicyTable[WaitPolicy]] = PolicyTable(
 
 def _needs(queued: Iterable[QueuedTask]) -> Iterator[tuple[Resource, float]]:
     """What each takes and for how long."""
-    return ((task.resource, limits.duration(task.facts.estimate)) for task in queued)
+    for task in queued:
+        yield task.resource, limits.duration(task.facts.estimate)
 
 
 def _starts(

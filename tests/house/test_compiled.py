@@ -1,0 +1,123 @@
+"""What is compiled (pyproject.toml, tool.yaqd.compiled) does what the same source does as Python.
+
+mypyc differs in a few ways that no type checker sees. Each has a test here, and what it compiles runs the tests again.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from mypy.build import BuildResult, build
+from mypy.modulefinder import BuildSource
+from mypy.nodes import ComparisonExpr, Expression
+from mypy.options import Options
+from mypy.types import NoneType, TupleType, Type, UnionType, get_proper_type
+
+from scripts.compiled import modules
+from tests.house.house_sources import ROOT, parse, texts
+
+COMPILED = tuple(modules(ROOT))
+
+
+def test_all_that_is_named_is_there() -> None:
+    assert len(COMPILED) > 50
+    assert not set(COMPILED) - texts().keys()
+
+
+def test_no_value_is_compiled() -> None:
+    """mypyc knows no equality of their classes but identity. Of classes that stay Python's it asks Python."""
+    values = [
+        f"{name}: {node.name}"
+        for name in COMPILED
+        for node in ast.walk(parse(texts()[name]))
+        if isinstance(node, ast.ClassDef) and any(_name(decorator) == "value" for decorator in node.decorator_list)
+    ]
+    assert not values
+
+
+def _name(decorator: ast.expr) -> str:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def test_nothing_compiled_is_made_without_its_constructor() -> None:
+    """`C.__new__(C)` calls it there."""
+    assert not [name for name in COMPILED if ".__new__(" in texts()[name]]
+
+
+@pytest.mark.slow
+def test_nothing_compiled_goes_by_the_identity_of_a_tuple() -> None:
+    """It is no object there: each look makes another one."""
+    source = "def f(a: tuple[int, str], b: tuple[int, str] | None, c: None) -> bool:\n    return a is b or b is c\n"
+    assert _identities(_checked([BuildSource("f.py", "f", source)])) == [2]
+    named = [BuildSource(str(ROOT / name), name.removesuffix(".py").replace("/", ".")) for name in COMPILED]
+    found = _identities(_checked(named))
+    assert not found, f"lines of some of these modules: {found}"
+
+
+def _checked(sources: list[BuildSource]) -> BuildResult:
+    options = Options()
+    options.export_types = options.preserve_asts = options.ignore_missing_imports = True
+    options.incremental = False
+    options.mypy_path = [str(ROOT)]
+    return build(sources, options)
+
+
+def _identities(found: BuildResult) -> list[int]:
+    types = found.types
+
+    def is_tuple(one: Type | None) -> bool:
+        kind = get_proper_type(one)
+        if isinstance(kind, UnionType):
+            return any(map(is_tuple, kind.items))
+        return isinstance(kind, TupleType) and kind.partial_fallback.type.fullname == "builtins.tuple"
+
+    def is_none(one: Expression) -> bool:
+        return isinstance(get_proper_type(types.get(one)), NoneType)
+
+    return sorted(
+        each.line
+        for each in types
+        if isinstance(each, ComparisonExpr)
+        for operator, left, right in zip(each.operators, each.operands, each.operands[1:], strict=False)
+        if operator in ("is", "is not") and not is_none(left) and not is_none(right)
+        if is_tuple(types.get(left)) or is_tuple(types.get(right))
+    )
+
+
+def _has_compiler() -> bool:
+    return shutil.which("cc") is not None and (Path(sysconfig.get_path("include")) / "Python.h").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not _has_compiler(), reason="needs a C compiler and Python's headers")
+def test_the_same_tests_pass_when_it_is_compiled(tmp_path: Path) -> None:
+    """Among them the recorded events of live ResourceManagers, which must lead to the same decisions."""
+    wheels, unpacked, copy = tmp_path / "wheels", tmp_path / "unpacked", tmp_path / "copy"
+    _run(ROOT, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, YAQD_COMPILED="1")
+    [wheel] = wheels.glob("yaqd-*-cp*.whl")
+    shutil.unpack_archive(wheel, unpacked, "zip")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    compiled = [str(path.relative_to(unpacked)) for path in unpacked.rglob("*.so")]
+    assert len(compiled) > len(COMPILED)
+    for root, names in ((ROOT, listed.splitlines()), (unpacked, compiled)):
+        for name in names:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, copy / name)
+    assert _run(copy, sys.executable, "-m", "yaqd.cli", "--version").endswith("(compiled)\n")
+    chosen = ("tests/rm/replay", "tests/policies", "tests/sim", "tests/rm")
+    _run(copy, sys.executable, "-m", "pytest", "-m", "not slow and not interop", "-p", "no:cacheprovider", *chosen)
+
+
+def _run(folder: Path, *command: object, **environment: str) -> str:
+    words = [str(word) for word in command]
+    added = {"PYTHONPATH": str(folder), "CI": "", **environment}
+    done = subprocess.run(words, cwd=folder, env=os.environ | added, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
+    return done.stdout
