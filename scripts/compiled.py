@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_COMPILER: Final = ("mypy[mypyc]==2.4.1", "setuptools>=70", "types-protobuf>=6")
+_COMPILER: Final = ("mypy[mypyc]==2.4.1", "setuptools==84.2.1", "numpy>=2.0", "types-protobuf>=6")
 #: what mypyc is given: it must follow imports into packages that the build does not have
 _BUILD: Final = """
 import sys
@@ -57,14 +57,21 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         return list(_COMPILER) if self._is_wanted else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if not self._is_wanted or version == "editable":
+        if not self._is_wanted:
+            return
+        if version == "editable":
+            self.app.display_warning("an editable install is not compiled: scripts/compiled.sh runs a compiled copy")
             return
         root, self._work = Path(self.root), Path(tempfile.mkdtemp(prefix="yaqd-compiled-"))
         shutil.copy(root / "pyproject.toml", self._work)
         for package in self.build_config.packages:
             shutil.copytree(root / package, self._work / package, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-        for path in compile_in(self._work):
-            build_data["force_include"][str(path)] = str(path.relative_to(self._work))
+        try:
+            compiled = compile_in(self._work)
+        except BaseException:
+            shutil.rmtree(self._work, ignore_errors=True)  # hatchling calls `finalize` after what went well
+            raise
+        build_data["force_include"] |= {str(path): str(path.relative_to(self._work)) for path in compiled}
         build_data["pure_python"], build_data["infer_tag"] = False, True
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -59,7 +59,7 @@ def is_late(task: QueuedTask, now: float) -> bool:
 def late_first(line: list[QueuedTask], now: float) -> list[QueuedTask]:
     """Returns the line with late containers before all others, those that came first before the rest of them."""
     late = sorted((task for task in line if is_late(task, now)), key=lambda task: task.came or 0.0)
-    return [*late, *(task for task in line if not is_late(task, now))] if late else line
+    return [*late, *[task for task in line if not is_late(task, now)]] if late else line
 
 
 def why_back(task: QueuedTask, max_wait_s: float, now: float) -> str:

@@ -107,7 +107,7 @@ class NodeRoom:
 
     def guaranteed_tasks(self, held_starts: HeldStarts, now: float) -> list[RunningTask]:
         """Lists what runs without opportunistic containers, which would make room."""
-        return self._expected((held for held in self.running.values() if not held.is_opportunistic), held_starts, now)
+        return self._expected([held for held in self.running.values() if not held.is_opportunistic], held_starts, now)
 
     def _expected(self, running: Iterable[Running], held_starts: HeldStarts, now: float) -> list[RunningTask]:
         tasks = [held.task for held in running]

@@ -9,12 +9,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from mypy.build import BuildResult, build
 from mypy.modulefinder import BuildSource
-from mypy.nodes import ComparisonExpr, Expression
+from mypy.nodes import CallExpr, ComparisonExpr, Expression, GeneratorExpr, NameExpr
 from mypy.options import Options
 from mypy.types import NoneType, TupleType, Type, UnionType, get_proper_type
 
@@ -45,19 +46,57 @@ def _name(decorator: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
+#: those that take all, or as much as they need, one after the other, compiled too
+_TAKE_IN_TURN = {"all", "any", "dict", "extend", "frozenset", "fromkeys", "join", "list", "max", "min", "next", "set"}
+_TAKE_IN_TURN |= {"sorted", "sum", "tuple", "update"}
+
+
+def test_what_is_lazy_stays_lazy() -> None:
+    """Elsewhere `(x for x in ...)` becomes a list at once, and a look that is bounded goes through everything."""
+    lazy = [f"{name}:{node.lineno}" for name in COMPILED for node in _generators(parse(texts()[name]))]
+    assert not lazy, "a list, `filter`, or a function with `yield`"
+
+
+def _generators(tree: ast.AST) -> Iterator[ast.GeneratorExp]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.GeneratorExp) and _taker(tree) not in _TAKE_IN_TURN:
+            yield node
+        yield from _generators(node)
+
+
+def _taker(call: ast.AST) -> str:
+    called = call.func if isinstance(call, ast.Call) else None
+    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+
+
 def test_nothing_compiled_is_made_without_its_constructor() -> None:
     """`C.__new__(C)` calls it there."""
     assert not [name for name in COMPILED if ".__new__(" in texts()[name]]
 
 
+@pytest.fixture(scope="module")
+def known() -> BuildResult:
+    """The types of all that is compiled."""
+    return _checked([BuildSource(str(ROOT / name), name.removesuffix(".py").replace("/", ".")) for name in COMPILED])
+
+
 @pytest.mark.slow
-def test_nothing_compiled_goes_by_the_identity_of_a_tuple() -> None:
+def test_nothing_compiled_goes_by_the_identity_of_a_tuple(known: BuildResult) -> None:
     """It is no object there: each look makes another one."""
     source = "def f(a: tuple[int, str], b: tuple[int, str] | None, c: None) -> bool:\n    return a is b or b is c\n"
     assert _identities(_checked([BuildSource("f.py", "f", source)])) == [2]
-    named = [BuildSource(str(ROOT / name), name.removesuffix(".py").replace("/", ".")) for name in COMPILED]
-    found = _identities(_checked(named))
+    found = _identities(known)
     assert not found, f"lines of some of these modules: {found}"
+
+
+@pytest.mark.slow
+def test_sums_of_floats_are_of_lists(known: BuildResult) -> None:
+    """Python adds them with compensation since 3.12. Compiled, a sum over `(x for x in ...)` does not."""
+    source = "def f(a: list[float], b: list[int]) -> float:\n    return sum(x for x in a) + sum(x for x in b)\n"
+    assert _float_sums(_checked([BuildSource("f.py", "f", source)])) == {(2, 11)}
+    floats = _float_sums(known)  # of what these modules import, too
+    sums = [(name, *place) for name in COMPILED for place in _lazy_sums(parse(texts()[name])) if place in floats]
+    assert not sums
 
 
 def _checked(sources: list[BuildSource]) -> BuildResult:
@@ -66,6 +105,22 @@ def _checked(sources: list[BuildSource]) -> BuildResult:
     options.incremental = False
     options.mypy_path = [str(ROOT)]
     return build(sources, options)
+
+
+def _lazy_sums(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    for node in ast.walk(tree):
+        if _taker(node) == "sum" and any(isinstance(one, ast.GeneratorExp) for one in ast.iter_child_nodes(node)):
+            assert isinstance(node, ast.expr)
+            yield node.lineno, node.col_offset
+
+
+def _float_sums(found: BuildResult) -> set[tuple[int, int]]:
+    return {
+        (each.line, each.column)
+        for each, kind in found.types.items()
+        if isinstance(each, CallExpr) and isinstance(each.callee, NameExpr) and each.callee.name == "sum"
+        if each.args and isinstance(each.args[0], GeneratorExpr) and "float" in str(get_proper_type(kind))
+    }
 
 
 def _identities(found: BuildResult) -> list[int]:
@@ -98,21 +153,27 @@ def _has_compiler() -> bool:
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not _has_compiler(), reason="needs a C compiler and Python's headers")
 def test_the_same_tests_pass_when_it_is_compiled(tmp_path: Path) -> None:
-    """Among them the recorded events of live ResourceManagers, which must lead to the same decisions."""
+    """Among them the recorded streams of events, which must lead to the same decisions."""
     wheels, unpacked, copy = tmp_path / "wheels", tmp_path / "unpacked", tmp_path / "copy"
     _run(ROOT, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels, YAQD_COMPILED="1")
     [wheel] = wheels.glob("yaqd-*-cp*.whl")
     shutil.unpack_archive(wheel, unpacked, "zip")
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = [name for name in _run(ROOT, "git", "ls-files").splitlines() if (ROOT / name).is_file()]
     compiled = [str(path.relative_to(unpacked)) for path in unpacked.rglob("*.so")]
     assert len(compiled) > len(COMPILED)
-    for root, names in ((ROOT, listed.splitlines()), (unpacked, compiled)):
+    for root, names in ((ROOT, listed), (unpacked, compiled)):
         for name in names:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / name, copy / name)
     assert _run(copy, sys.executable, "-m", "yaqd.cli", "--version").endswith("(compiled)\n")
-    chosen = ("tests/rm/replay", "tests/policies", "tests/sim", "tests/rm")
-    _run(copy, sys.executable, "-m", "pytest", "-m", "not slow and not interop", "-p", "no:cacheprovider", *chosen)
+    test = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m")
+    _run(copy, *test, "not interop", "tests/rm/replay")
+    queues = sorted((ROOT / "tests" / "nm").glob("test_*queue*.py"))
+    _run(copy, *test, "not slow and not interop", "tests/policies", "tests/sim", "tests/rm", *_named(queues))
+
+
+def _named(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
 
 
 def _run(folder: Path, *command: object, **environment: str) -> str:

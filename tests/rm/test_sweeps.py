@@ -84,6 +84,7 @@ def test_asks_that_refuse_a_node_do_not_hide_those_of_their_application_that_tak
     assert given == ["a*" if bound else "a"]
 
 
+@pytest.mark.interpreted
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["strict", "blacklist"])
 def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_others(
@@ -95,12 +96,14 @@ def test_a_heartbeat_looks_at_a_part_of_thousands_and_the_next_ones_at_the_other
     assert life.ask(first, 3) + life.ask(second, 3) == []
     for container_id in list(life.live)[:2]:
         life.tell(ContainerEnded(container_id))
-    looks = _counted(monkeypatch)
+    looks, looked_at = _counted(monkeypatch), 0
     given: list[Outcome] = []
     for _ in range(8):
         looks.clear()
         given += life.tell(NodeBeat(NodeId("a", 1)))
         assert len(looks) <= 4 * sweep.COST_MAX
+        looked_at += len(looks)
+    assert looked_at
     assert [d.container_id.attempt_id for d in given if isinstance(d, Allocate)] == [first, first], "still in turn"
     life.scheduler.validate()
 
@@ -126,7 +129,8 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     from rm.scheduler.view.records import AttemptView
 
     looks: list[object] = []
-    insists, accepts = Ask.insists_on_others, AttemptView.accepts
+    insists, is_pinned, accepts = Ask.insists_on_others, Ask.is_pinned, AttemptView.accepts
+    monkeypatch.setattr(Ask, "is_pinned", lambda ask: (looks.append(ask), is_pinned(ask))[1])
     monkeypatch.setattr(Ask, "insists_on_others", lambda ask, *at: (looks.append(ask), insists(ask, *at))[1])
     monkeypatch.setattr(AttemptView, "accepts", lambda who, node: (looks.append(who), accepts(who, node))[1])
     return looks
@@ -175,6 +179,7 @@ def short_looks(are_short: bool) -> Iterator[None]:
             setattr(module, name, value)
 
 
+@pytest.mark.interpreted
 @pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(

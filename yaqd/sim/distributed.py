@@ -142,7 +142,7 @@ class Distributed(Direct):
     def _even_out(self, offers: list[NodeOffer]) -> None:
         """What nodes are told with their next report: both limits of the live ResourceManager."""
         system = self.system
-        lengths = (offer.queued or 0 for offer in offers)
+        lengths = [offer.queued or 0 for offer in offers]
         self._limit = int(queue_limit(lengths, _DEVIATIONS, system.rebalance_least, system.rebalance_most))
         self._leaving.clear()
         if system.rebalance_gain_s <= 0.0:

@@ -208,7 +208,7 @@ class StageRun:
 
     def may_open(self) -> bool:
         done = sum(before.done for before in self.after)
-        return done >= self.spec.start_at * sum(len(before.durations) for before in self.after)
+        return done >= self.spec.start_at * sum([len(before.durations) for before in self.after])
 
     def open(self) -> None:
         self.is_open = True

@@ -174,7 +174,7 @@ class Model:
         first = job.first_run if job.first_run >= 0.0 else now
         ended = max(job.last_end, job.started)
         self.recorder.jobs[job.index] = JobResult(
-            spec.name, spec.user, spec.queue, spec.arrival_s, job.started, first, ended, job.tasks
+            spec.name, spec.user, spec.queue, float(spec.arrival_s), job.started, first, ended, job.tasks
         )
         self._left -= 1
         self._admitted -= 1

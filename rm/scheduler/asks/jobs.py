@@ -297,14 +297,14 @@ class Jobs:
             return JobFacts(None, tasks)
         stages = job.held.keys() | job.elsewhere.keys()
         known = chain(job.held.items(), job.elsewhere.items())
-        work = sum(count * job.estimates.get(priority, mean) for priority, count in known)
+        work = sum([count * job.estimates.get(priority, mean) for priority, count in known])
         if pending and app.attempt is not None:
             looked_at = list(islice(filter(_is_pending, app.attempt.asks), _ASKS_LOOKED_AT))
             seen = sum(ask.pending for ask in looked_at)
-            asked = sum(ask.pending * job.estimates.get(ask.key[0], mean) for ask in looked_at)
+            asked = sum([ask.pending * job.estimates.get(ask.key[0], mean) for ask in looked_at])
             work += asked * pending / max(1, seen)
             stages.update(ask.key[0] for ask in looked_at)
-        return JobFacts(work, tasks, sum(job.estimates.get(priority, mean) for priority in sorted(stages)))
+        return JobFacts(work, tasks, sum([job.estimates.get(priority, mean) for priority in sorted(stages)]))
 
 
 def _is_pending(ask: Ask) -> bool:

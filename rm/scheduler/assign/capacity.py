@@ -267,7 +267,7 @@ def _need(
 
     wanting = [child for child in queue.children if child.waiting and (is_worth_it is None or is_worth_it(child))]
     if not with_sent:
-        held = ((child.spec.path, child.used_mb, child.used_cores, child.used_extras) for child in wanting)
+        held = [(child.spec.path, child.used_mb, child.used_cores, child.used_extras) for child in wanting]
         return shares.need(queue, {path: share(mb, cores, extras, total) for path, mb, cores, extras in held})
     if len(wanting) == 1:  # whatever it holds, it comes first
         return shares.need(queue, {wanting[0].spec.path: 0.0})

@@ -3,7 +3,7 @@
 `LeafQueue`, `ParentQueue` and `UsersManager` of Hadoop 3.4, without node labels, users' weights and queues' priorities.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,17 +101,17 @@ class Reservations:
         """Return what applications of the queue, and of those below it, have reserved."""
         if not self._sums:
             return NOTHING
-        return _sum(amount for app, amount in self._sums.items() if queue in app.leaf.above)
+        return _sum([amount for app, amount in self._sums.items() if queue in app.leaf.above])
 
     def of_user(self, owner: UserView) -> Resource:
         """Return what a user of a leaf queue has reserved there."""
         if not self._sums:
             return NOTHING
-        return _sum(amount for app, amount in self._sums.items() if app.owner is owner)
+        return _sum([amount for app, amount in self._sums.items() if app.owner is owner])
 
     def of_active(self, leaf: QueueView) -> Resource:
         """Return what users of the leaf queue have reserved who wait for something."""
-        return _sum(amount for app, amount in self._sums.items() if app.leaf is leaf and app.owner.waiting)
+        return _sum([amount for app, amount in self._sums.items() if app.leaf is leaf and app.owner.waiting])
 
 
 class UsageRatios:
@@ -292,7 +292,7 @@ def _maximum(queue: QueueView) -> float:
     return own if queue.parent is None else f32(own * _maximum(queue.parent))
 
 
-def _sum(amounts: Iterator[Resource]) -> Resource:
+def _sum(amounts: Iterable[Resource]) -> Resource:
     total = NOTHING
     for amount in amounts:
         total = total + amount

@@ -271,4 +271,4 @@ class StockRules:
 
 def _by_priority(attempt: AttemptView) -> Iterator[Ask]:
     asks = attempt.asks
-    return merge(*(asks.of_shape(shape) for shape in asks.shapes()), key=lambda ask: ask.key)
+    return merge(*[asks.of_shape(shape) for shape in asks.shapes()], key=lambda ask: ask.key)

@@ -101,7 +101,7 @@ class Holds:
         """Assert every invariant."""
         for attempt_id, asks in self._of_attempts.items():
             assert asks and all(asks.values())
-            for key, hold in ((key, hold) for key, holds in asks.items() for hold in holds):
+            for key, hold in [(key, hold) for key, holds in asks.items() for hold in holds]:
                 assert (hold.attempt.id, hold.ask.key) == (attempt_id, key) and hold.node.hold is hold
                 assert hold.kind is HoldKind.RESERVED or hold.node.queue.is_filled
                 assert hold.is_wanted and not hold.node.is_draining, hold

@@ -103,7 +103,8 @@ class OpenQueues:
         placer = self._racks.get(rack)
         if placer is None:
             placer = self._racks[rack] = self._new_placer()
-            for queue in (node.queue for node in nodes):
+            for node in nodes:
+                queue = node.queue
                 if queue.is_listed:
                     placer.put(queue, queue.name, self._load(queue))
                     queue.listed_at = None  # not everywhere the same, maybe

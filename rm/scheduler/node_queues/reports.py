@@ -62,7 +62,7 @@ class NodeQueueEvents:
         """Count from now on what is left of each application."""
         if not self._view.jobs.are_counted:
             known = self._view.applications
-            self._view.jobs.begin(held for held in self._view.containers.values() if held.application.id in known)
+            self._view.jobs.begin([held for held in self._view.containers.values() if held.application.id in known])
 
     def _reported(self, event: NodeQueueReported, now: float) -> Iterable[Outcome]:
         node = self._view.nodes.get(event.node_id)

@@ -161,8 +161,8 @@ class Shares:
         keeping = {path for path, pace in paces.items() if pace * _MUCH_LONGER < usual}
         if not keeping:
             return held
-        left = max(0.0, total - sum(held[path] for path in keeping))
-        others = sum(share for path, share in held.items() if path not in keeping)
+        left = max(0.0, total - sum([held[path] for path in keeping]))
+        others = sum([share for path, share in held.items() if path not in keeping])
         part = left / others if others > 0 else 0.0
         return {path: share if path in keeping else share * part for path, share in held.items()}
 

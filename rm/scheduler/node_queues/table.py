@@ -266,7 +266,7 @@ class NodeQueues:
         affinity = self.spec.affinity if self.spec is not None else _NO_AFFINITY
         alike = 0
         if affinity.interference > 0.0:
-            held = (self._charged[container_id] for container_id in queue.node.containers)
+            held = [self._charged[container_id] for container_id in queue.node.containers]
             alike = sum(1 for one in held if one.priority == priority and one.application.id == app_id)
         return affinity.worth(near, alike, queue.slots)
 

@@ -39,7 +39,7 @@ class Claims:
         passed_s = interval_s if self._looked_at is None else max(0.0, now - self._looked_at)
         self._looked_at = now
         short, ran = {}, {}
-        for leaf in (queue for queue in view.root.walk() if queue.is_leaf):
+        for leaf in [queue for queue in view.root.walk() if queue.is_leaf]:
             path, guarantee, used = leaf.path, leaf.spec.absolute_capacity, _used(view, leaf)
             wants = bool(leaf.waiting) or not leaf.sent.used.is_zero()
             if wants or used > guarantee:  # what it has beyond its part is others'

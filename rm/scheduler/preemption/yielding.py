@@ -91,8 +91,10 @@ class Room:
     def is_for(self, attempt: AttemptView) -> bool:
         """Tell whether one of its asks would be given something, once all but masters have ended."""
         leaf = attempt.app.leaf
-        wanted = (ask for ask in islice(_wanted(attempt), _ASKS_MAX) if self._queues_take(leaf, ask.capability))
-        return self._has_turn(attempt.app) and any(self._a_node_takes(attempt, ask.capability, ask) for ask in wanted)
+        return self._has_turn(attempt.app) and any(
+            self._queues_take(leaf, ask.capability) and self._a_node_takes(attempt, ask.capability, ask)
+            for ask in islice(_wanted(attempt), _ASKS_MAX)
+        )
 
     def is_for_size(self, attempt: AttemptView, wanted: Resource) -> bool:
         """Tell the same of a container of this size for which it does not ask."""
@@ -151,8 +153,8 @@ class Room:
 def _waiting(view: ClusterView) -> list[AttemptView]:
     """List attempts that want something and hold nothing but their masters, the oldest first, as many as are looked
     at."""
-    leaves = (queue for queue in view.queues.values() if queue.is_leaf and queue.waiting)
-    attempts = (attempt for leaf in leaves for attempt in leaf.attempts.values() if attempt.filed_shapes)
+    leaves = [queue for queue in view.queues.values() if queue.is_leaf and queue.waiting]
+    attempts = [attempt for leaf in leaves for attempt in leaf.attempts.values() if attempt.filed_shapes]
     found = [one for one in attempts if one.id not in view.masters_wanted and not _holds(one.app)]
     return sorted(found, key=_age)[:_JOBS_MAX]
 
@@ -206,9 +208,11 @@ def _is_needed(view: ClusterView, app_id: ApplicationId, yielded: Yielded) -> bo
 def _is_room_for_both(view: ClusterView, app: AppView, other: AttemptView, yielded: Yielded) -> bool:
     """Tell whether there is room for its master and for what the other wants, were it not for anything but masters."""
     fits, master = view.calculator.fits, yielded.master
-    nodes = (one for one in view.nodes.all() if not one.is_draining and fits(one.masters + master, one.total))
-    at = (Held(node.id, master, app, is_master=True) for node in islice(nodes, _NODES_MAX))
-    return any(Room(view, held).is_for_size(other, yielded.wanted) for held in at)
+    nodes = filter(lambda one: not one.is_draining and fits(one.masters + master, one.total), view.nodes.all())
+    return any(
+        Room(view, Held(node.id, master, app, is_master=True)).is_for_size(other, yielded.wanted)
+        for node in islice(nodes, _NODES_MAX)
+    )
 
 
 def _is_idle(view: ClusterView, yielded: Yielded) -> bool:

@@ -42,7 +42,7 @@ class Starting:
                 yield from self.admit(leaf, now)
 
     def _wanted(self) -> list[AttemptView]:
-        found = (self._view.attempt(attempt_id) for attempt_id in sorted(self._view.masters_wanted))
+        found = [self._view.attempt(attempt_id) for attempt_id in sorted(self._view.masters_wanted)]
         return [attempt for attempt in found if attempt is not None]
 
     def _withdraw(self, attempt: AttemptView) -> Iterator[Outcome]:

@@ -85,7 +85,7 @@ def sum_shares(view: LimitedCluster, leaf: QueueView) -> None:
     total, share = view.nodes.total, view.calculator.share_among
     for user in leaf.users.values():
         user.share = share(user.used_mb, user.used_cores, user.used_extras, total) if needs_shares(leaf) else 0.0
-    leaf.summed_shares = sum(user.share for user in leaf.users.values())
+    leaf.summed_shares = sum([user.share for user in leaf.users.values()])
 
 
 def user_shares(view: LimitedCluster, leaf: QueueView) -> float:
@@ -205,11 +205,11 @@ def user_masters_limit(view: LimitedCluster, leaf: QueueView) -> Resource:
 
 def masters_held(view: LimitedCluster, leaf: QueueView, user: str | None = None) -> Resource:
     """Add up what the masters of a leaf queue, or of one user in it, have been given."""
-    given = (
+    given = [
         one.master
         for one in leaf.attempts.values()
         if one.master is not None and one.id not in view.masters_wanted and user in (None, one.app.user)
-    )
+    ]
     return sum(given, Resource())
 
 

@@ -60,7 +60,7 @@ def _validate_charges(view: ClusterView) -> None:
             continue
         by_leaf[app.leaf.path] = by_leaf.get(app.leaf.path, Resource()) + held.resource
         by_user.setdefault((app.leaf.path, app.user), []).append(held.resource)
-    for leaf in (q for q in view.queues.values() if q.is_leaf):
+    for leaf in [q for q in view.queues.values() if q.is_leaf]:
         _validate_users(view, leaf, by_user)
     for app in view.applications.values():
         assert app.used == by_app.get(app.sequence, Resource()), app.id
@@ -68,7 +68,7 @@ def _validate_charges(view: ClusterView) -> None:
         assert (app.sent.used, app.sent.containers) == (_sum(waiting), len(waiting)), app.id
     for queue in view.queues.values():
         below = Resource()
-        for leaf in (q for q in queue.walk() if q.is_leaf):
+        for leaf in [q for q in queue.walk() if q.is_leaf]:
             below = below + by_leaf.get(leaf.path, Resource())
         assert queue.used == below, (queue.path, queue.used, below)
 
@@ -86,7 +86,7 @@ def _validate_users(view: ClusterView, leaf: QueueView, charged: dict[tuple[str,
     active = [user for user in leaf.users.values() if user.waiting]
     assert (leaf.active_users, leaf.active.used) == (len(active), _sum([user.used for user in active])), leaf.path
     if needs_shares(leaf):
-        shares = sum(view.calculator.share(user.used, view.nodes.total) for user in leaf.users.values())
+        shares = sum([view.calculator.share(user.used, view.nodes.total) for user in leaf.users.values()])
         assert abs(user_shares(view, leaf) - shares) < 1e-6, (leaf.path, leaf.summed_shares, shares)
 
 

@@ -207,7 +207,7 @@ class NodeQueue:
         """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""
         on_their_way = len(self.waiting) - self.at_node
         if on_their_way > 0:
-            self.added_s = sum(sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way))
+            self.added_s = sum([sent.estimate for sent in islice(reversed(self.waiting.values()), on_their_way)])
         else:
             self.added_s = 0.0
 

@@ -270,8 +270,8 @@ class NodeTable:
         )
 
     def _indexes_of(self, node: NodeView) -> tuple[Index, ...]:
-        found = (self._racks.get(place) for place in (node.rack, node.id.host))
-        return (self._everywhere, *(index for index in found if index is not None))
+        found = [self._racks.get(place) for place in (node.rack, node.id.host)]
+        return (self._everywhere, *[index for index in found if index is not None])
 
     def validate(self) -> None:
         """Assert every invariant."""

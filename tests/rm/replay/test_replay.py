@@ -39,6 +39,7 @@ def test_decides_as_it_did(name: str) -> None:
     assert found.events > 1000 and found.decisions > 300
 
 
+@pytest.mark.interpreted
 @pytest.mark.slow
 def test_a_stream_recorded_anew_is_the_one_that_is_there() -> None:
     assert record("preemption") == lines_of("preemption")

@@ -107,7 +107,7 @@ class Ask:
     def rows_for(self, host: str, rack: str, locality: Locality) -> tuple[AskRow, ...]:
         """Return the rows that one container there lowers, each with a count of 1."""
         near = (host, rack) if locality is Locality.NODE else (rack,) if locality is Locality.RACK else ()
-        names = (name for name in (*near, ANY_HOST) if name in self.counts)
+        names = [name for name in (*near, ANY_HOST) if name in self.counts]
         return tuple(AskRow(*self.key, name, self.capability, 1, name not in self.strict) for name in names)
 
     def insists_on_others(self, host: str, rack: str) -> bool:

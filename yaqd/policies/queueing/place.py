@@ -52,13 +52,15 @@ def choose(nodes: Iterable[tuple[N, float, float, int]]) -> N | None:
 def best_place(strategy: PlaceStrategy, affinity: Affinity, nodes: Iterable[Contender[N]]) -> Contender[N] | None:
     """Return where a task waits least, nearness and its likes weighed in; None: nowhere, there are no nodes."""
     return choose(
-        (
-            one,
-            affinity.worth(one.near, one.alike, one.load.slots),
-            0.0 if one.starts else load_of(strategy, one.load),
-            one.behind,
-        )
-        for one in nodes
+        [
+            (
+                one,
+                affinity.worth(one.near, one.alike, one.load.slots),
+                0.0 if one.starts else load_of(strategy, one.load),
+                one.behind,
+            )
+            for one in nodes
+        ]
     )
 
 

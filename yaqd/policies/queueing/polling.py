@@ -48,5 +48,5 @@ class PollGaps:
         seen."""
         if not 0.0 <= now - self._worked_out_at < _KEPT_S or self._median is None:
             self._worked_out_at = now
-            self._median = median(gap.mean for gap in self._gaps.values()) if self._gaps else self._median
+            self._median = median([gap.mean for gap in self._gaps.values()]) if self._gaps else self._median
         return self._median

@@ -98,7 +98,7 @@ class DeficitCounters:
 
     def _sum_shares(self) -> None:
         """Anew: adding and taking away again would leave what was rounded."""
-        self._shares = sum(account.share for account in self._accounts.values())
+        self._shares = sum([account.share for account in self._accounts.values()])
 
     def _ahead(self, account: _Account) -> float:
         return account.work - account.share * self._served

@@ -79,7 +79,7 @@ class BusyManager:
 
     def _look(self, now: float, queues: GivesWay) -> None:
         """Look how busy it has been, as the live daemon does (`rm.node_queues.core_time`)."""
-        done_s = self.busy_s - sum(max(0.0, free_at - now) for free_at in self._free_at)
+        done_s = self.busy_s - sum([max(0.0, free_at - now) for free_at in self._free_at])
         busy = (done_s - self._done_s) / (LOOK_S * self._costs.cores)
         self._done_s = done_s
         if self._core.look(min(1.0, busy)):
