@@ -28,7 +28,9 @@ async def test_nodes_run_what_masters_are_given(tmp_path: Path, name: str) -> No
 @pytest.mark.slow
 async def test_costs_are_small_and_positive(tmp_path: Path) -> None:
     side = SIDES["off"]
-    with our_manager(tmp_path, 0, side.site) as manager:
+    # Processor time is read in ticks of 10 ms, so that many must pass with heartbeats alone.
+    quick = {"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 20}
+    with our_manager(tmp_path, 0, {**side.site, **quick}) as manager:
         costs, _ = await measure_costs(manager, side, _LOAD, tmp_path)
     assert 0 < costs.beat_s < 0.01
     assert -0.001 < costs.call_s < 0.01  # processor time is read in ticks of 10 ms
