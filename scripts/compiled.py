@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_COMPILER: Final = ("mypy[mypyc]==2.4.1", "setuptools==84.2.1", "numpy>=2.0", "types-protobuf>=6")
+#: what the build needs, in the versions of constraints.txt
+_COMPILER: Final = ("mypy", "setuptools", "numpy", "types-protobuf")
 #: what mypyc is given: it must follow imports into packages that the build does not have
 _BUILD: Final = """
 import sys
@@ -50,11 +51,14 @@ def compile_in(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.so"))
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+class CustomBuildHook(BuildHookInterface[Any]):
     """What hatchling looks for."""
 
     def dependencies(self) -> list[str]:
-        return list(_COMPILER) if self._is_wanted else []
+        if not self._is_wanted:
+            return []
+        pins = (Path(self.root) / "constraints.txt").read_text().splitlines()
+        return [pin for pin in pins if pin.partition("==")[0] in _COMPILER]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if not self._is_wanted:

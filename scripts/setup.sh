@@ -22,7 +22,7 @@ if [ -n "$latest" ] || [ ! -e "$stamp" ]; then
   pip=("$venv/bin/python" -m pip --disable-pip-version-check)
   if [ -n "$latest" ]; then
     "${pip[@]}" install --quiet --upgrade --upgrade-strategy eager uv -e ".${extras:+[$extras]}" >&2
-    { head -n 1 constraints.txt; "${pip[@]}" freeze --exclude-editable; } > constraints.new
+    { head -n 1 constraints.txt; "${pip[@]}" freeze --all --exclude pip --exclude-editable; } > constraints.new
     mv constraints.new constraints.txt
     stamp="$venv/.yaqd-$(cat pyproject.toml constraints.txt | sha256sum | cut -c1-16)-${extras:-none}"
   else

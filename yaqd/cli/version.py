@@ -7,7 +7,7 @@ import click
 
 
 def is_compiled() -> bool:
-    """Tell whether what decides is compiled here (docs/install.md, "Compiled")."""
+    """Tell whether what decides is compiled here (docs/install.md, "A compiled wheel")."""
     found = find_spec("rm.scheduler.scheduler")
     return found is not None and found.origin is not None and not found.origin.endswith(".py")
 

@@ -128,8 +128,7 @@ class Placer(Generic[N]):
     def _least(self, accepts: Callable[[N], bool], most: int) -> list[N]:
         while most == 1 and self._entries:
             entry = self._entries[0]
-            known = self._current.get(entry[4])
-            if known is None or known[3] != entry[3]:
+            if not self._is_current(entry):
                 heappop(self._entries)
             elif accepts(entry[4]):
                 return [entry[4]]
