@@ -26,8 +26,8 @@ class NodeQueuePlace:
     rule: str
     #: how long it should run, s; None: its end was not known
     estimate_s: float | None = None
-    #: when the node said that it had room, scheduler's seconds: what was given that since is not in `expected_wait_s`;
-    #: None: it had none
+    #: when the node said that it had room, scheduler's seconds: when what was given that ends is the ResourceManager's
+    #: estimate; None: it had none
     room_said_at: float | None = None
 
 

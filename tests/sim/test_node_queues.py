@@ -57,7 +57,8 @@ def test_queues_put_short_jobs_first_and_starve_nobody() -> None:
 
 def test_what_waits_too_long_goes_back_and_is_done_elsewhere() -> None:
     workload = Workload(tuple(SimJob(f"job{i}", (stage(60, 20.0),)) for i in range(2)))
-    system = System("yaq-c", bound=8, max_wait_s=5.0)
+    # twice as long as anybody believes, so that more is sent than can start in time
+    system = System("yaq-c", bound=8, max_wait_s=5.0, estimate_error=2.0)
     result = simulate(ClusterShape(nodes=4, slots=4), workload, system, 3)
     assert result.counts["refused"] > 0
     assert result.tasks == workload.tasks
@@ -77,7 +78,7 @@ def test_containers_of_masters_that_do_not_know_of_waiting_wait_less(estimate_er
     longest = [float(np.max(result.queuing_delays)) for result in (aware, unaware, never)]
     assert longest[0] > 9.0 and longest[1] <= 3 * 2.0 + 0.1 and longest[2] <= 0.1, longest
     assert max(unaware.queuing_delays) > 0.5, "some wait, as less is expected"
-    assert unaware.counts["refused"] < workload.tasks / 2, "few were sent where they could not stay"
+    assert unaware.counts.get("refused", 0) < workload.tasks / 2, "few were sent where they could not stay"
 
 
 @pytest.mark.interpreted

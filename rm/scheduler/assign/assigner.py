@@ -170,6 +170,8 @@ class Assigner:
             view.shares.given(container_id, app, size, estimate)
         if queued is not None:
             queues.sent(node, container_id, attempt, ask)
+        else:
+            queues.given(node)
         if not ask.is_master:
             view.jobs.given(attempt, priority)
         self.starving.given(attempt, now)

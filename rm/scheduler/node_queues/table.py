@@ -35,6 +35,8 @@ from yaqd.policies.queueing.polling import PollGaps
 from yaqd.policies.queueing.tuning import BoundTuner
 
 _NO_AFFINITY: Final = Affinity()
+#: no task is taken to run for less, s
+_SHORTEST_S: Final = 0.001
 
 
 class NodeQueues:
@@ -173,6 +175,7 @@ class NodeQueues:
         queue.reported_at = now
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
+            self._foresee(queue)
             if bound != queue.counted:
                 self._count_bound(queue, bound)
             self.open.enter(queue)
@@ -210,6 +213,22 @@ class NodeQueues:
         queue.slots = self._slots.believed(node, within)
         queue.at_node = queue.queued
         queue.count_added()
+
+    def _foresee(self, queue: NodeQueue) -> None:
+        """Work out when something ends there, where the node cannot say: what is on its way there takes its room.
+
+        Ends of all that is charged, each at its own rate; inf where none is known.
+        """
+        if not queue.bound or queue.wait_s:
+            return
+        containers, rate = queue.node.containers, 0.0
+        for container_id in containers:
+            if container_id not in queue.waiting:
+                held = self._charged[container_id]
+                estimate = None if held.is_master else self.estimate(held.application.id, held.priority)
+                if estimate is not None:
+                    rate += 1.0 / estimate if estimate > _SHORTEST_S else 1.0 / _SHORTEST_S
+        queue.next_end_s = 1.0 / rate if rate else math.inf if containers else 0.0
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
         self.bounds += bound - queue.counted
@@ -276,6 +295,13 @@ class NodeQueues:
         queue = self._queues.get(node_id)
         return queue is not None and container_id in queue.waiting
 
+    def given(self, node: NodeView) -> None:
+        """Note that a container, already charged, was given of what the node has free."""
+        queue = node.queue
+        if queue.bound and not queue.wait_s:
+            self._foresee(queue)
+            self.open.enter(queue)
+
     def sent(self, node: NodeView, container_id: ContainerId, attempt: AttemptView, ask: Ask) -> None:
         """Note that a container, already charged, was sent to wait."""
         queue = node.queue
@@ -306,6 +332,7 @@ class NodeQueues:
             queue.is_heard = False
             self._sent.trim(queue)
             queue.count_added()
+            self._foresee(queue)
             self.open.enter(queue)
 
     def recall(self, app: AppView) -> tuple[tuple[NodeQueue, ContainerId], ...]:

@@ -106,6 +106,7 @@ class NodeQueue:
         "looked_at",
         "most",
         "name",
+        "next_end_s",
         "node",
         "opportunistic_given",
         "opportunistic_max",
@@ -159,6 +160,8 @@ class NodeQueue:
         self.running = 0
         self.queued = 0
         self.wait_s = math.inf
+        #: where that is 0, until something ends there, by the estimates, s: the room that the node had may be given
+        self.next_end_s = 0.0
         #: its load by the placement policy; None: to be worked out
         self.score: float | None = None
         #: which ones, as it said last; None: it did not
@@ -200,8 +203,11 @@ class NodeQueue:
         return sent if sent > told else told
 
     def expected_wait(self) -> float:
-        """Return how long a newcomer would wait, s: as its node said, and what was sent there since runs before it."""
-        return self.wait_s + self.added_s / (self.running or 1)
+        """Return how long a newcomer would wait, s: as its node said, and what was sent there since runs before it.
+
+        A node that said it had room is asked here where that room is given: what was given it is on its way.
+        """
+        return (self.wait_s or self.next_end_s) + self.added_s / (self.running or 1)
 
     def count_added(self) -> None:
         """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""
@@ -239,10 +245,15 @@ class NodeQueue:
 
         `poll_s`: intervals in which masters call, s.
         """
+        gap_s = said.gap_s
+        if gap_s is None and self.reported_at is not None:
+            gap_s = now - self.reported_at
         if said.tells_ends:
             tuner.told(said.refill_s)
-        elif self.reported_at is not None:
-            tuner.told(said.refill_s + (now - self.reported_at if said.gap_s is None else said.gap_s))
+            if gap_s is not None:
+                tuner.looked(gap_s)
+        elif gap_s is not None:
+            tuner.told(said.refill_s + gap_s)
         if poll_s is not None:
             tuner.polls(poll_s)
         bound = tuner.bound(self.slots)
@@ -262,8 +273,13 @@ class NodeQueue:
             return NoRoom.HELD
         if self.node.is_draining:
             return NoRoom.DRAINING
-        wait_s = self.wait_s + self.added_s / (self.running or 1)
-        return None if wait_s < (math.inf if wait_max_s is None else wait_max_s) else NoRoom.LONG
+        return None if self.expected_wait() < self.longest_wait(wait_max_s) else NoRoom.LONG
+
+    def longest_wait(self, wait_max_s: float | None) -> float:
+        """Return how long a newcomer may be expected to wait here, s: what is said, or what gains something if less."""
+        longest_s = math.inf if wait_max_s is None else wait_max_s
+        tuner = self.tuner
+        return tuner.wait_max_s if tuner is not None and tuner.wait_max_s < longest_s else longest_s
 
 
 class Index(Protocol):

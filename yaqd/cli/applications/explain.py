@@ -158,7 +158,7 @@ def _shortest(ask: dict[str, Any]) -> str:
     if wait_s > 0 or said_ago_s is None:
         most = "at most " if ask["isAtMost"] else ""
         return f"at the node where it is shortest a container waits {most}{_seconds(wait_s)}"
-    return f"a node had room at its last report, {_seconds(said_ago_s)} ago: what was sent there since is in the way"
+    return f"a node had room at its last report, {_seconds(said_ago_s)} ago"
 
 
 def _show_kept(kept: list[dict[str, Any]], others: int) -> None:

@@ -8,10 +8,15 @@ nothing where nodes tell of ends at once. The second is what the node takes to g
 ResourceManager to answer. The third is half of the interval in which masters poll. A container that waits at its node
 has all three behind it.
 
+A container that would wait for longer than that gap, and until the node is looked at again, may be sent later as well:
+the slot idles no more for it. Sent now it sees slots elsewhere become free, and others come that would have gone first.
+So a bound that may be 0 goes with a longest wait.
+
 The bound may be 0. Where a slot is refilled soon, beside how long tasks run, queues gain nothing, and what is bound to
 a node early may be bound to the wrong one.
 """
 
+from math import inf
 from typing import Final
 
 from yaqd.policies.queueing import limits
@@ -23,6 +28,8 @@ _TASKS: Final = 64
 _GAPS: Final = 16
 #: a bound is kept until the tasks served between refills have changed by this part, so that it does not flutter
 _STEADY: Final = 0.05
+#: a container may wait for so many gaps: they are means, and the longest are about twice as long
+_WAITED_GAPS: Final = 2.0
 
 
 class BoundTuner:
@@ -36,6 +43,7 @@ class BoundTuner:
         "_formula",
         "_idle",
         "_least",
+        "_looks",
         "_most",
         "_policy",
         "_polls",
@@ -63,6 +71,8 @@ class BoundTuner:
         self._tasks = RecentMean(_TASKS, mean=mean_s)
         self._tells = RecentMean(_GAPS, mean=heartbeat_s)
         self._polls = RecentMean(_GAPS, mean=poll_s)
+        #: of nodes that tell of ends at once: others say so with the next heartbeat, which is in what they tell
+        self._looks = RecentMean(_GAPS)
         self._most = limits.queue_length(most)
         self._least = limits.queue_length(least, self._most)
         #: what `_bound` was computed for
@@ -75,7 +85,7 @@ class BoundTuner:
         A cluster has thousands of tuners, so those that begin alike share what they begin with.
         """
         other = BoundTuner(policy=self._policy, idle=self._idle, least=self._least, most=self._most)
-        other._tasks, other._tells, other._polls = self._tasks, self._tells, self._polls
+        other._tasks, other._tells, other._polls, other._looks = self._tasks, self._tells, self._polls, self._looks
         other._at_slots, other._at_mean, other._at_gap = self._at_slots, self._at_mean, self._at_gap
         other._bound = self._bound
         return other
@@ -95,6 +105,11 @@ class BoundTuner:
         """Time from a task's end until the next one could start that did not wait at the node, at most: tau_eff, s."""
         return self._tells.mean + self._polls.mean / 2.0
 
+    @property
+    def wait_max_s(self) -> float:
+        """How long a container may be expected to wait that is sent there now, s; inf where some always wait."""
+        return inf if self._least else _WAITED_GAPS * (self.gap_s + self._looks.mean)
+
     def ran(self, seconds: float) -> None:
         """Note that a task of this node has ended after so long."""
         if not self._tasks.count:
@@ -106,6 +121,12 @@ class BoundTuner:
         if not self._tells.count:
             self._tells = self._tells.another()
         self._tells.add(gap_s)
+
+    def looked(self, gap_s: float) -> None:
+        """Note that the node is looked at in such intervals, s, beside those of which ends go untold."""
+        if not self._looks.count:
+            self._looks = self._looks.another()
+        self._looks.add(gap_s)
 
     def polls(self, gap_s: float) -> None:
         """Note that masters call in such intervals (`yaqd.policies.queueing.polling`)."""
