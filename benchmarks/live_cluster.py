@@ -4,9 +4,11 @@ Both serve the local file system, count memory alone, and place any number of co
 differs between variants of a side is a handful of settings, and those are printed.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from yaqd.config import Configuration
@@ -18,6 +20,8 @@ from .stock.conf import NodeShape, capacity_site
 from .stock.daemons import StockYarn, current_user
 
 NODES = 4
+#: in the log of a stock ResourceManager, a line for each node
+_REGISTERED = "NodeManager from node "
 _HEARTBEAT = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"
 _OUT_OF_TURN = "yaq.nm.out-of-turn-heartbeats"
 _AT_ASKS = "yaq.rm.scheduler.at-asks"
@@ -131,6 +135,27 @@ def running(
         )
         with yarn:
             yield _addresses(yarn.conf_dir)
+
+
+def beats_within(variant: Variant, folder: Path) -> float:
+    """Return how far apart the nodes' heartbeats are, s, by their registrations; inf: the log does not say.
+
+    `folder`: of `running`. A node beats an interval after it has registered, and so on. Stock's start at once and wait
+    for their ResourceManager, so they register when it is there, nearly together.
+    """
+    if variant.is_ours:
+        return math.inf
+    lines = (folder / "stock" / "logs" / "resourcemanager.log").read_text(errors="replace").splitlines()
+    times = [at for line in lines if _REGISTERED in line and (at := _log_time(line)) is not None]
+    return max(times) - min(times) if len(times) == NODES else math.inf
+
+
+def _log_time(line: str) -> float | None:
+    """Of a line of a stock log, s."""
+    try:
+        return datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+    except ValueError:
+        return None
 
 
 def _addresses(conf_dir: Path) -> Addresses:

@@ -52,17 +52,21 @@ def _starts(variant: Variant, loaded: Loaded) -> tuple[float, LivedTimes]:
     return gap_s, LivedTimes(hears_by_polls=True, start_turn_s=turn_s)
 
 
-def latency_twin(variant: Variant, launch_s: float, *, slots: int, poll_s: float, aware: bool) -> list[float]:
+def latency_twin(
+    variant: Variant, launch_s: float, *, beats_within_s: float, slots: int, poll_s: float, aware: bool
+) -> list[float]:
     """Return how long the simulator says it takes from an ask to the process on an idle cluster, s, of every ask.
 
-    `launch_s`: from a master's having a container to its process, measured.
+    `launch_s`: from a master's having a container to its process. `beats_within_s`: how far apart the nodes' heartbeats
+    are. Both are measured.
     """
     chooser = random.Random(1)
     stage = SimStage("work", (SimTask(_TASK_S, priority=_PRIORITY),))
     jobs = tuple(
         SimJob(f"alone{number}", (stage,), arrival_s=_APART_S * (number + chooser.random())) for number in range(_ALONE)
     )
-    shape = shape_of(variant, slots, poll_s=poll_s, gap_s=launch_s, lived=LivedTimes(hears_by_polls=True))
+    lived = LivedTimes(hears_by_polls=True, beats_within_s=beats_within_s)
+    shape = shape_of(variant, slots, poll_s=poll_s, gap_s=launch_s, lived=lived)
     system = system_of(variant, aware=aware)
     return [
         job.first_run - job.submitted for seed in SEEDS for job in simulate(shape, Workload(jobs), system, seed).jobs

@@ -39,7 +39,7 @@ from yaqd.ipc.loop import run
 from yaqd.sim.workload import Workload
 
 from . import live_runs as runs
-from .live_cluster import JOB_ORDER, NODES, Variant, ours, running, stock, stock_opportunistic
+from .live_cluster import JOB_ORDER, NODES, Variant, beats_within, ours, running, stock, stock_opportunistic
 from .live_facts import bound_of, facts_of
 from .live_fair import FAIR_ROWS, measure_fair, percentile
 from .live_load_twins import backlog_twin, latency_twin, shares_twin
@@ -316,6 +316,7 @@ class Bench:
             heartbeat_s = variant.heartbeat_ms / 1000
             count = max(3, int(_ASKS * self.options.scale))
             with running(variant, self.jars, place / "cluster", _SLOTS) as where:
+                beats_within_s = beats_within(variant, place / "cluster")
                 taken, bounds, launches = run(
                     runs.latencies(
                         where,
@@ -328,10 +329,13 @@ class Bench:
                 )
             found[variant.name] = taken
             text = f"median {1000 * quantile(taken, 0.5):.0f} ms, 95 % within {1000 * quantile(taken, 0.95):.0f} ms"
+            if beats_within_s < heartbeat_s:
+                text += f", nodes beat within {1000 * beats_within_s:.0f} ms of each other"
             self.note(row, variant, f"{text}, {bound_of(bounds, variant)}, nothing waits", poll_s=_QUICK_POLL_S)
             foretold = latency_twin(
                 variant,
                 statistics.median(launches),
+                beats_within_s=beats_within_s,
                 slots=_SLOTS,
                 poll_s=_QUICK_POLL_S,
                 aware=self.tolerates_waiting,

@@ -1,5 +1,6 @@
 """The simulated twins of live traces: what is measured of starts, and runs that are kept."""
 
+import math
 import shutil
 import statistics
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.live_cluster import Variant, ours, stock
+from benchmarks.live_cluster import Variant, beats_within, ours, stock
 from benchmarks.live_load_twins import backlog_twin, latency_twin
 from benchmarks.live_master import Failures
 from benchmarks.live_mixes import mixed
@@ -181,7 +182,23 @@ def test_a_backlog_in_the_simulator_uses_what_heartbeats_and_starts_leave(waits:
 
 
 def test_one_container_at_a_time_waits_for_a_heartbeat_unless_asks_are_decided() -> None:
-    by_beats = latency_twin(stock(), 0.2, slots=8, poll_s=0.02, aware=True)
-    at_asks = latency_twin(OURS, 0.2, slots=8, poll_s=0.02, aware=True)
-    assert min(by_beats) >= 0.2 and statistics.median(by_beats) > 0.4 and max(by_beats) < 3.3, "the next of four nodes"
+    by_beats, in_step, at_asks = (
+        latency_twin(variant, 0.2, beats_within_s=within_s, slots=8, poll_s=0.02, aware=True)
+        for variant, within_s in ((stock(), math.inf), (stock(), 0.1), (OURS, math.inf))
+    )
+    assert min(by_beats) >= 0.2 and 0.4 < statistics.median(by_beats) < 1.2, "the next of four nodes"
+    assert max(by_beats) < 3.3 and max(in_step) < 3.3
+    assert 1.2 < statistics.median(in_step) < 2.2, "all four beat within a tenth of a second of each other"
     assert statistics.median(at_asks) == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize(("lines", "span_s"), [(4, 1.25), (3, math.inf), (0, math.inf)])
+def test_stock_nodes_beat_as_far_apart_as_their_resource_manager_has_registered_them(
+    lines: int, span_s: float, tmp_path: Path
+) -> None:
+    log = tmp_path / "stock" / "logs" / "resourcemanager.log"
+    log.parent.mkdir(parents=True)
+    line = "2026-11-28 20:00:0{},{:03} INFO rm.ResourceTrackerService: NodeManager from node 127.0.0.{}(cmPort: 1)\n"
+    log.write_text("".join(line.format(1 + at // 2, 250 + 250 * (at % 2), at) for at in range(lines)) + "no time: x\n")
+    assert beats_within(stock(), tmp_path) == pytest.approx(span_s)
+    assert beats_within(OURS, tmp_path) == math.inf, "its log is not read"

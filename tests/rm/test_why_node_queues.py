@@ -1,7 +1,7 @@
 """`yaq explain` goes by the scheduler's own checks: of a full capacity queue, and of the nodes' queues."""
 
 from rm.scheduler.events import NodeDraining
-from rm.scheduler.node_queues.spec import QueueingSpec
+from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from tests.rm.rm_life import Life
 
 
@@ -34,3 +34,12 @@ def test_nodes_where_nothing_waits_are_told_apart() -> None:
     assert life.ask(app, 5) == ["a*"]
     said = life.why_waits(app)
     assert "1 of 2 queues at nodes are as long as their bounds" in said and "at 1 the node is drained" in said
+
+
+def test_a_wait_that_gains_nothing_is_told() -> None:
+    tuning = Tuning(policy="fixed", mean_s=10.0, heartbeat_s=1.0, poll_s=1.0)
+    life = Life(QueueingSpec(bound=None, tuning=tuning))
+    life.node("a", wait=7.0)
+    app = life.app()
+    assert life.ask(app, 5) == ["a"] * 4
+    assert "at 1 it would wait for longer than is worth it (3 s)" in life.why_waits(app)

@@ -38,9 +38,9 @@ class Model:
         self._returning = 0
         #: the machine is done with the starts before, s
         self._starts_free_at = 0.0
-        phases = self.random("heartbeats")
+        phases, span_s = self.random("heartbeats"), min(shape.heartbeat_s, shape.lived.beats_within_s)
         self.engine: Final = Engine(
-            shape.heartbeat_s, sorted(((phases.random() * shape.heartbeat_s, n) for n in self.nodes), key=_phase)
+            shape.heartbeat_s, sorted(((phases.random() * span_s, n) for n in self.nodes), key=_phase)
         )
         self.jobs: Final = self._jobs(workload)
         self._left = len(self.jobs)

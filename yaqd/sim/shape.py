@@ -80,6 +80,8 @@ class LivedTimes:
     hears_by_polls: bool = False
     #: what processors are busy with one start, and no other start gets on meanwhile: all nodes share one machine
     start_turn_s: float = 0.0
+    #: heartbeats of all nodes come within so long of each other, as where nodes have registered at one moment
+    beats_within_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

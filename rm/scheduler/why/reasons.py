@@ -362,9 +362,10 @@ def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView)
     if why[NoRoom.DRAINING]:
         said.append(f"at {why[NoRoom.DRAINING]} the node is drained")
     others = [queue for queue in heard if queue.no_room(wait_max_s) in (None, NoRoom.LONG)]
-    limits_s = [q.longest_wait(wait_max_s) for q in others if q.longest_wait(wait_max_s) <= q.expected_wait() < math.inf]
-    if limits_s:
-        said.append(f"at {len(limits_s)} it would wait for longer than is worth it ({max(limits_s):.3g} s)")
+    late = [queue for queue in others if queue.longest_wait(wait_max_s) <= queue.expected_wait() < math.inf]
+    if late:
+        longest_s = max(queue.longest_wait(wait_max_s) for queue in late)
+        said.append(f"at {len(late)} it would wait for longer than is worth it ({longest_s:.3g} s)")
     endless = sum(1 for queue in others if not math.isfinite(queue.expected_wait()))
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
