@@ -1,17 +1,20 @@
-"""Nodes that run nothing but clocks, with the live queue of a node, and heartbeats as a NodeManager sends them.
+"""Nodes that run nothing but clocks, and heartbeats as a NodeManager sends them.
 
 At most one heartbeat is under way. The next one goes out an interval after the last answer, or at once when a container
-ended here. A task is a timer: what it takes beside is nothing.
+ended here. A task is a timer: what it takes beside is nothing. Where the ResourceManager may fill nodes beyond their
+size they have the live queue of a NodeManager. Elsewhere all that comes has room, and starts at once. Nodes of ours
+tell of their queues in either case.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from random import Random
 from typing import Final
 
 from nm.heartbeat import CAPABILITIES, MASTER_ROOMS, NM_VERSION, YAQ_QUEUE
-from nm.node_queue import Arrived, Decision, Ended, Event, Launch, NodeQueue, Tick
+from nm.node_queue import Arrived, Decision, Ended, Event, Launch, NodeQueue, NodeQueueSnapshot, Tick
 from nm.node_queue_wire import NodeQueueCommands, queue_pb, task_facts, wait_ms
 from yaqd.model import ContainerId, ExecutionType, NodeAction, Resource
 from yaqd.policies.queueing.means import RecentMean
@@ -35,8 +38,10 @@ class NodeWays:
     """How all nodes behave."""
 
     slots: int
-    #: they are nodes of ours: their queue takes part
+    #: they are nodes of ours, which tell of their queues
     is_ours: bool
+    #: containers may wait there
+    has_queues: bool
     #: mean, s, and the deviation of its logarithm: tasks of one moment do not end at one moment
     task_s: float
     noise: float = 0.1
@@ -79,7 +84,10 @@ class ClockNode:
         host = f"127.{1 + index // 62500}.{index // 250 % 250}.{index % 250 + 1}"
         self.address = f"{host}:{_PORT}"
         self._capacity = Resource(self._ways.slots * SLOT_MB, self._ways.slots)
-        self._queue = NodeQueue(self._capacity, max_length=_QUEUE_MAX, smallest=Resource(SLOT_MB, 1))
+        #: None: nothing ever waits
+        self._queue: NodeQueue | None = None
+        if self._ways.has_queues:
+            self._queue = NodeQueue(self._capacity, max_length=_QUEUE_MAX, smallest=Resource(SLOT_MB, 1))
         self._commands = NodeQueueCommands(max_length=_QUEUE_MAX)
         #: what is said of each container, with when it came
         self._statuses: dict[ContainerId, common.ContainerStatus] = {}
@@ -89,7 +97,7 @@ class ClockNode:
         self._told: list[ContainerId] = []
         self._answers = RecentMean(_ANSWERS)
         self._line: RpcLine | None = None
-        self._fills = False
+        self._tells = False
         self._beats_now = False
         self._is_due = False
         self._sent_at = 0.0
@@ -122,7 +130,7 @@ class ClockNode:
                 raise RuntimeError(f"{self.address} was turned away: {response.diagnostics_message}")
             self._request.last_known_container_token_master_key.CopyFrom(response.container_token_master_key)
             self._request.last_known_nm_token_master_key.CopyFrom(response.nm_token_master_key)
-            self._fills = self._ways.is_ours and YAQ_QUEUE in response.yaq_capabilities.understands
+            self._tells = self._ways.is_ours and YAQ_QUEUE in response.yaq_capabilities.understands
             done()
 
         line.call(ResourceTracker.registerNodeManager, request, answered)
@@ -158,13 +166,19 @@ class ClockNode:
             status.containersStatuses.extend(statuses.values())
         self._told, self._ended = self._ended, []
         now = self._sent_at = self._fleet.loop.time()
-        if self._fills:
-            queue = queue_pb(self._queue.snapshot(now))
+        if self._tells:
+            queue = queue_pb(self._snapshot(now))
             queue.tells_ends = True
             queue.refill_ms = wait_ms(self._answers.mean)
             status.yaq_queue.CopyFrom(queue)
         assert self._line is not None
         self._line.call(ResourceTracker.nodeHeartbeat, self._request, self._answered)
+
+    def _snapshot(self, now: float) -> NodeQueueSnapshot:
+        if self._queue is not None:
+            return self._queue.snapshot(now)
+        running = len(self._started)
+        return NodeQueueSnapshot(running, 0, 0.0 if running < self._ways.slots else inf, ())
 
     def _answered(self, body: bytes) -> None:
         fleet = self._fleet
@@ -181,9 +195,9 @@ class ClockNode:
             del self._statuses[container_id]
         self._told = []
         self._beats_now = False
-        if self._fills and response.HasField("yaq_orders"):
+        if self._queue is not None and response.HasField("yaq_orders"):
             for event in self._commands.events(response.yaq_orders):
-                self._tell(event, now)
+                self._tell(self._queue, event, now)
         for message in response.containers_to_cleanup:
             self.end(convert.container_id(message))
         if self._is_due:
@@ -211,9 +225,13 @@ class ClockNode:
             capability=token.resource,
             container_sub_state=common.CSS_SCHEDULED,
         )
-        resource = convert.resource(token.resource)
-        facts = task_facts(token, container_id.application_id) if self._fills else None
-        self._tell(Arrived(container_id, resource, ExecutionType.GUARANTEED, facts), now)
+        queue = self._queue
+        if queue is None:
+            self._launch(container_id, now)
+            return
+        facts = task_facts(token, container_id.application_id)
+        size = convert.resource(token.resource)
+        self._tell(queue, Arrived(container_id, size, ExecutionType.GUARANTEED, facts), now)
 
     def end(self, container_id: ContainerId) -> None:
         """End a container here, whether it runs or waits."""
@@ -232,34 +250,39 @@ class ClockNode:
             tally.running -= 1
             tally.ended += 1
             status.exit_status = 0
-            if self._fills:
+            if self._tells:
                 status.yaq_times.queued_ms = round(1000 * (started - arrived))
                 status.yaq_times.run_ms = round(1000 * (now - started))
         status.state = common.C_COMPLETE
         status.container_sub_state = common.CSS_DONE
         self._ended.append(container_id)
-        self._tell(Ended(container_id), now)
+        if self._queue is not None:
+            self._tell(self._queue, Ended(container_id), now)
         self._notify()
 
-    def _tell(self, event: Event, now: float) -> None:
-        for decision in self._queue.handle(event, now):
+    def _tell(self, queue: NodeQueue, event: Event, now: float) -> None:
+        for decision in queue.handle(event, now):
             self._carry_out(decision, now)
-        due = self._queue.next_tick()
+        due = queue.next_tick()
         if self._tick is not None and self._tick.when() != due:
             self._tick.cancel()
             self._tick = None
         if due is not None and self._tick is None:
-            self._tick = self._fleet.loop.call_at(due, self._ticked)
+            self._tick = self._fleet.loop.call_at(due, self._ticked, queue)
 
-    def _ticked(self) -> None:
+    def _ticked(self, queue: NodeQueue) -> None:
         self._tick = None
-        self._tell(Tick(), self._fleet.loop.time())
+        self._tell(queue, Tick(), self._fleet.loop.time())
 
     def _carry_out(self, decision: Decision, now: float) -> None:
-        container_id = decision.container_id
-        if type(decision) is not Launch:
-            self.end(container_id)
-            return
+        if type(decision) is Launch:
+            self._launch(decision.container_id, now)
+        else:
+            self.end(decision.container_id)
+
+    def _launch(self, container_id: ContainerId, now: float) -> None:
+        if self._queue is None and len(self._started) >= self._ways.slots:
+            raise RuntimeError(f"{self.address} was given more than its {self._ways.slots} slots")
         self._statuses[container_id].container_sub_state = common.CSS_RUNNING
         self._started[container_id] = now
         tally = self._fleet.tally

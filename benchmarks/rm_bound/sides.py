@@ -10,6 +10,7 @@ from ..rm_load import Manager, our_manager, stock_manager
 from ..stock.artifacts import HadoopJars
 
 _HEARTBEAT: Final = "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"
+_QUEUES: Final = "yaq.queue.enabled"
 _CS: Final = "yarn.scheduler.capacity"
 _ASYNC: Final = {
     f"{_CS}.schedule-asynchronously.enable": "true",
@@ -25,14 +26,19 @@ class Side:
     is_ours: bool
     site: Mapping[str, object]
 
+    @property
+    def has_queues(self) -> bool:
+        """Tell whether containers may wait at nodes."""
+        return self.site.get(_QUEUES, "false") != "false"
+
 
 #: stock's give many containers a heartbeat (`benchmarks.rm_load`)
 SIDES: Final = {
     side.name: side
     for side in (
-        Side("off", True, {"yaq.queue.enabled": "false"}),
-        Side("auto", True, {"yaq.queue.enabled": "auto"}),
-        Side("always", True, {"yaq.queue.enabled": "true"}),
+        Side("off", True, {_QUEUES: "false"}),
+        Side("auto", True, {_QUEUES: "auto"}),
+        Side("always", True, {_QUEUES: "true"}),
         Side("stock", False, {}),
         Side("stock-async", False, _ASYNC),
     )

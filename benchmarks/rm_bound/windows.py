@@ -138,7 +138,7 @@ class Loaded:
 @asynccontextmanager
 async def loaded(manager: Manager, side: Side, load: Load, folder: Path) -> AsyncIterator[Loaded]:
     """Have all nodes beat and all masters registered; nothing is asked for yet."""
-    ways = NodeWays(load.slots, side.is_ours, load.task_s)
+    ways = NodeWays(load.slots, side.is_ours, side.has_queues, load.task_s)
     fleet = ClockFleet(manager.tracker, load.nodes, ways)
     await fleet.start(load.heartbeat_s)
     await asyncio.sleep(load.heartbeat_s)
