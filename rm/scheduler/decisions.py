@@ -26,8 +26,8 @@ class NodeQueuePlace:
     rule: str
     #: how long it should run, s; None: its end was not known
     estimate_s: float | None = None
-    #: when the node said that it had room, scheduler's seconds: when what was given that ends is the ResourceManager's
-    #: estimate; None: it had none
+    #: when the node said that it had room, scheduler's seconds: `expected_wait_s` is then the ResourceManager's own
+    #: estimate, as that room was given away; None: the node had none
     room_said_at: float | None = None
 
 

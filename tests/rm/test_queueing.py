@@ -321,39 +321,3 @@ def test_a_node_says_how_many_it_takes_at_most(bound: int | None) -> None:
     assert life.scheduler.node_queues.bound_of(node) == 0
     life.tell(NodeQueueReported(node, 4, 1, 1.0))
     assert life.scheduler.node_queues.bound_of(node) >= 2, "it takes any number again"
-
-
-def test_room_that_a_node_said_it_has_is_promised_to_one_alone() -> None:
-    life = Life()
-    given_away, full = life.node("a"), life.node("b")
-    app = life.app(estimate=40.0)
-    assert life.ask(app, 8) == [*"abababab"]
-    # What was given has not come to the first yet: it says that nothing runs and that a newcomer would not wait.
-    life.reports(given_away, 0, 0, 0.0)
-    life.reports(full, 4, 0, 3.0)
-    assert life.ask(app, 1) == ["b*"], "of four tasks of 40 s one ends in 10 s"
-    life.reports(full, 4, 0, 12.0)
-    assert life.ask(app, 1) == ["a*"]
-
-
-@pytest.mark.parametrize(("least", "wait_s", "waits"), [(0, 2.9, True), (0, 3.1, False), (1, 3.1, True)])
-def test_a_bound_that_finds_itself_lets_nothing_wait_for_longer_than_slots_idle(
-    least: int, wait_s: float, waits: bool
-) -> None:
-    # a slot is refilled in 1.5 s in the mean: a heartbeat, and half of what is between two calls of a master
-    tuning = Tuning(policy="fixed", mean_s=10.0, heartbeat_s=1.0, poll_s=1.0, least=least)
-    life = Life(QueueingSpec(bound=None, tuning=tuning))
-    life.node("a", wait=wait_s)
-    assert life.ask(life.app(), 5) == ["a"] * 4 + ["a*"] * waits
-
-
-def test_a_node_that_tells_of_ends_at_once_is_looked_at_with_its_reports() -> None:
-    tuner = Tuning(heartbeat_s=1.0, poll_s=0.2).begin()
-    assert tuner.wait_max_s == pytest.approx(2 * (1.0 + 0.1))
-    other = tuner.another()
-    for _ in range(100):
-        tuner.told(0.1)  # ends are told at once: what is left is what a start takes
-        tuner.looked(0.5)
-    assert tuner.gap_s == pytest.approx(0.2) and tuner.wait_max_s == pytest.approx(2 * (0.2 + 0.5))
-    assert other.wait_max_s == pytest.approx(2.2), "each node has its own"
-    assert Tuning(least=1).begin().wait_max_s == math.inf

@@ -42,4 +42,4 @@ def test_a_wait_that_gains_nothing_is_told() -> None:
     life.node("a", wait=7.0)
     app = life.app()
     assert life.ask(app, 5) == ["a"] * 4
-    assert "at 1 it would wait for longer than is worth it (3 s)" in life.why_waits(app)
+    assert "at 1 it would wait for longer than is worth it (2.25 s)" in life.why_waits(app)

@@ -49,7 +49,7 @@ def test_nodes_find_their_bound_by_the_formula_that_is_named() -> None:
     workload = Workload(tuple(job(f"job{n}", [10.0] * 400) for n in range(4)))
     found, wanted = [], []
     for policy in ("utilization", "fixed", "poisson", "chernoff"):
-        system = System("yaq-c", bound_target=0.95, bound_policy=policy, free_min=0.0)
+        system = System("yaq-c", bound_target=0.95, bound_policy=policy, bound_least=1, free_min=0.0)
         found.append(waiting_most(simulate(shape, workload, system, 1), after_s=60.0))
         wanted.append(shape.nodes * BOUNDS[policy](8, 10.0, 3.5, 0.05))
     assert wanted == sorted(wanted) and len(set(wanted)) == 4

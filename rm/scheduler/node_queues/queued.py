@@ -74,13 +74,13 @@ class QueuedContainers:
         self._trim(queue, over)
 
     def wait(self, queue: NodeQueue, container_id: ContainerId, sent: QueuedAtNode) -> None:
-        queue.is_heard, queue.score = False, None
+        queue.is_heard, queue.score, queue.ends_in = False, None, None
         queue.waiting[container_id] = sent
         queue.excess = queue.excess + sent.resource
         self._count(sent.app, sent.resource, 1)
 
     def start(self, queue: NodeQueue, container_id: ContainerId) -> None:
-        queue.is_heard, queue.score = False, None
+        queue.is_heard, queue.score, queue.ends_in = False, None, None
         sent = queue.waiting.pop(container_id)
         queue.excess = queue.excess - sent.resource
         self._count(sent.app, sent.resource, -1)

@@ -54,7 +54,7 @@ class Soonest:
                 queue.bound > 0
                 and not queue.is_silent
                 and fits(shape, queue.node.total)
-                and queue.expected_wait() < math.inf
+                and queue.expected_wait() < queue.longest_wait(None)
                 for _, _, queue in self._order
             )
             self._has_queue[shape] = found

@@ -53,6 +53,7 @@ class NodeQueues:
         """`charged`: all containers; `count`: one of an application's waits and is not in use (1), or no more (-1).
         `least`: the smallest container that is given."""
         self.spec = spec
+        self._calculator = calculator
         self._charged = charged
         self._count_sent = count
         self._sent = QueuedContainers(calculator, charged, count)
@@ -158,6 +159,7 @@ class NodeQueues:
         """
         if not queue.is_filled:
             queue.is_filled, self._queues[queue.node.id] = True, queue
+            queue.foresee = self._foresee
             self._set_bound(queue)
         is_new = not queue.is_heard or queue.is_told_more(event) or queue.most != event.most
         if queue.most != event.most:
@@ -173,9 +175,10 @@ class NodeQueues:
         if queue.tuner is not None:
             bound = queue.tuned(queue.tuner, self.polls.median(now), event, now)
         queue.reported_at = now
+        if queue.ends_in == math.inf:
+            queue.ends_in = None  # estimates may have come
         if is_new or wait_s != queue.wait_s or bound != queue.bound:
             queue.wait_s, queue.bound = wait_s, bound
-            self._foresee(queue)
             if bound != queue.counted:
                 self._count_bound(queue, bound)
             self.open.enter(queue)
@@ -214,21 +217,24 @@ class NodeQueues:
         queue.at_node = queue.queued
         queue.count_added()
 
-    def _foresee(self, queue: NodeQueue) -> None:
-        """Work out when something ends there, where the node cannot say: what is on its way there takes its room.
+    def _foresee(self, queue: NodeQueue) -> float:
+        """Return when something ends at a node that says it has room, s; 0: one more like the last one has room.
 
         Ends of all that is charged, each at its own rate; inf where none is known.
         """
-        if not queue.bound or queue.wait_s:
-            return
-        containers, rate = queue.node.containers, 0.0
-        for container_id in containers:
+        node, rate = queue.node, 0.0
+        if not node.containers:
+            return 0.0
+        last = node.containers[next(reversed(node.containers))]
+        if self._calculator.fits_among(last, node.free_mb, node.free_cores, node.free_extras):
+            return 0.0
+        for container_id in node.containers:
             if container_id not in queue.waiting:
                 held = self._charged[container_id]
                 estimate = None if held.is_master else self.estimate(held.application.id, held.priority)
                 if estimate is not None:
-                    rate += 1.0 / estimate if estimate > _SHORTEST_S else 1.0 / _SHORTEST_S
-        queue.next_end_s = 1.0 / rate if rate else math.inf if containers else 0.0
+                    rate += 1.0 / (estimate if estimate > _SHORTEST_S else _SHORTEST_S)
+        return 1.0 / rate if rate else math.inf
 
     def _count_bound(self, queue: NodeQueue, bound: int) -> None:
         self.bounds += bound - queue.counted
@@ -299,7 +305,6 @@ class NodeQueues:
         """Note that a container, already charged, was given of what the node has free."""
         queue = node.queue
         if queue.bound and not queue.wait_s:
-            self._foresee(queue)
             self.open.enter(queue)
 
     def sent(self, node: NodeView, container_id: ContainerId, attempt: AttemptView, ask: Ask) -> None:
@@ -332,7 +337,6 @@ class NodeQueues:
             queue.is_heard = False
             self._sent.trim(queue)
             queue.count_added()
-            self._foresee(queue)
             self.open.enter(queue)
 
     def recall(self, app: AppView) -> tuple[tuple[NodeQueue, ContainerId], ...]:

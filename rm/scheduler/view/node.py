@@ -5,7 +5,7 @@ These records name each other. `rm.scheduler.view.node_table`, `rm.scheduler.hol
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice
@@ -93,7 +93,9 @@ class NodeQueue:
         "at_node",
         "bound",
         "counted",
+        "ends_in",
         "excess",
+        "foresee",
         "given",
         "held",
         "is_filled",
@@ -106,7 +108,6 @@ class NodeQueue:
         "looked_at",
         "most",
         "name",
-        "next_end_s",
         "node",
         "opportunistic_given",
         "opportunistic_max",
@@ -160,8 +161,10 @@ class NodeQueue:
         self.running = 0
         self.queued = 0
         self.wait_s = math.inf
-        #: where that is 0, until something ends there, by the estimates, s: the room that the node had may be given
-        self.next_end_s = 0.0
+        #: where that is 0, until something ends there where the room is given by now, s; None: to be worked out
+        self.ends_in: float | None = None
+        #: which does that; None: nobody
+        self.foresee: Callable[[NodeQueue], float] | None = None
         #: its load by the placement policy; None: to be worked out
         self.score: float | None = None
         #: which ones, as it said last; None: it did not
@@ -205,9 +208,15 @@ class NodeQueue:
     def expected_wait(self) -> float:
         """Return how long a newcomer would wait, s: as its node said, and what was sent there since runs before it.
 
-        A node that said it had room is asked here where that room is given: what was given it is on its way.
+        What was given the room that the node said it had is on its way: a newcomer waits for an end.
         """
-        return (self.wait_s or self.next_end_s) + self.added_s / (self.running or 1)
+        return (self.wait_s or self._next_end()) + self.added_s / (self.running or 1)
+
+    def _next_end(self) -> float:
+        found = self.ends_in
+        if found is None:
+            found = self.ends_in = self.foresee(self) if self.foresee is not None else 0.0
+        return found
 
     def count_added(self) -> None:
         """Add up the estimates of what the node cannot have counted: the last ones, beyond as many as waited there."""

@@ -219,14 +219,14 @@ class NodeTable:
 
     def set_free(self, node: NodeView, free: Resource) -> None:
         node.free = free
-        node.queue.is_heard = False
+        node.queue.is_heard, node.queue.ends_in = False, None
         self._settle(node)
 
     def change_free(self, node: NodeView, change: Resource, sign: int) -> None:
         """Change what the node has free by so much, more (sign 1) or less (-1)."""
         node.free_mb += sign * change.memory_mb
         node.free_cores += sign * change.vcores
-        node.queue.is_heard = False
+        node.queue.is_heard, node.queue.ends_in = False, None
         if change.extras:
             node.free_extras = (Resource(0, 0, node.free_extras) + Resource(0, 0, change.extras) * sign).extras
         self._settle(node)

@@ -362,15 +362,17 @@ def _at_queues(queues: NodeQueues, heard: list[NodeQueue], attempt: AttemptView)
     if why[NoRoom.DRAINING]:
         said.append(f"at {why[NoRoom.DRAINING]} the node is drained")
     others = [queue for queue in heard if queue.no_room(wait_max_s) in (None, NoRoom.LONG)]
-    late = [queue for queue in others if queue.longest_wait(wait_max_s) <= queue.expected_wait() < math.inf]
-    if late:
-        longest_s = max(queue.longest_wait(wait_max_s) for queue in late)
-        said.append(f"at {len(late)} it would wait for longer than is worth it ({longest_s:.3g} s)")
     endless = sum(1 for queue in others if not math.isfinite(queue.expected_wait()))
     if endless:
         said.append(f"at {endless} nobody knows when anything ends")
+    known = [queue for queue in others if math.isfinite(queue.expected_wait())]
+    late = [queue for queue in known if queue.longest_wait(None) <= queue.expected_wait()]
+    if late:
+        longest_s = max(queue.longest_wait(None) for queue in late)
+        said.append(f"at {len(late)} it would wait for longer than is worth it ({longest_s:.3g} s)")
+    known = [queue for queue in known if queue.expected_wait() < queue.longest_wait(None)]
     wait_limit_s = queues.wait_limit(attempt)
-    long = sum(1 for queue in others if wait_limit_s <= queue.expected_wait() < math.inf)
+    long = sum(1 for queue in known if wait_limit_s <= queue.expected_wait())
     if long:
         aware = "" if attempt.tolerates_waiting else ", as its master does not say that its containers may wait"
         said.append(f"at {long} it would wait for longer than it may ({wait_limit_s:g} s{aware})")

@@ -28,8 +28,8 @@ _TASKS: Final = 64
 _GAPS: Final = 16
 #: a bound is kept until the tasks served between refills have changed by this part, so that it does not flutter
 _STEADY: Final = 0.05
-#: a container may wait for so many gaps: they are means, and the longest are about twice as long
-_WAITED_GAPS: Final = 2.0
+#: a container may be expected to wait for so many gaps: they are means, and longer ones are hidden too
+_WAITED_GAPS: Final = 1.5
 
 
 class BoundTuner:
