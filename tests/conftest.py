@@ -5,6 +5,7 @@ tries some examples of each property, a whole one all.
 """
 
 import gc
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -45,7 +46,12 @@ def write(tmp_path: Path) -> Callable[[str, str], str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before any test is imported: a property takes these settings when it is defined."""
+    """Before any test is imported: a property takes these settings when it is defined.
+
+    A shell starts what runs in the background with SIGINT ignored, and processes pass that on: tests of Ctrl-C need it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "not slow" in config.option.markexpr:
         settings.load_profile("few")
 
