@@ -19,7 +19,7 @@ from yaqd.sim.study.trial import Ground, StudyTrial, with_start
 Part = Literal["main", "loads", "others"]
 PARTS: Final[tuple[Part, ...]] = ("main", "loads", "others")
 Side = Literal["stock", "ours"]
-#: seeds of the study: nothing of ours was chosen on them
+#: seeds of the study: of ours the longest wait at a node was chosen with the first ones in view, and nothing else
 FIRST_SEED: Final = 1001
 SEEDS: Final = 5
 #: seeds of a saturated run; the same ones however many the study has, so that more seeds leave the loads as they are

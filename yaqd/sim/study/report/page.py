@@ -131,7 +131,7 @@ def _conditions(results: Results) -> str:
         ("cluster", f"{shape.nodes} nodes of {shape.slots} slots, heartbeat {shape.heartbeat_s:g} s"),
         ("jobs", f"{first.ground.jobs} of {first.ground.workload}, Poisson arrivals"),
         ("start of a container", f"{shape.start_gap_s + shape.prepare_s:g} s on both sides, a JVM on a cold node"),
-        ("seeds, on which nothing of ours was chosen", seeds),
+        ("seeds", seeds),
         ("code", f"commit {commits}, digest {', '.join(f'`{one}`' for one in store.digests)}"),
         ("when and where", f"{starts[0]['at']} UTC, {starts[0]['processor']}, Python {starts[0]['python']}"),
         ("runs", f"{len(store.found)}, {took_h:.1f} h of processor time"),
