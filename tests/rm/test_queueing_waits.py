@@ -33,14 +33,13 @@ def test_a_bound_that_finds_itself_lets_nothing_wait_for_longer_than_slots_idle(
     assert life.ask(life.app(), 5) == ["a"] * 4 + ["a*"] * waits
 
 
-def test_a_node_that_tells_of_ends_at_once_is_looked_at_with_its_reports() -> None:
+def test_a_node_that_tells_of_ends_at_once_is_looked_at_with_its_heartbeats() -> None:
     tuner = Tuning(heartbeat_s=1.0, poll_s=0.2).begin()
     assert tuner.wait_max_s == pytest.approx(1.5 * (1.0 + 0.1))
     other = tuner.another()
     for _ in range(100):
-        tuner.told(0.1)  # ends are told at once: what is left is what a start takes
-        tuner.looked(0.5)
-    assert tuner.gap_s == pytest.approx(0.2) and tuner.wait_max_s == pytest.approx(1.5 * (0.2 + 0.5))
+        tuner.told(0.1, at_once=True)  # what is left is what a start takes
+    assert tuner.gap_s == pytest.approx(0.2) and tuner.wait_max_s == pytest.approx(1.5 * (0.2 + 1.0))
     assert other.wait_max_s == pytest.approx(1.65), "each node has its own"
     assert Tuning(least=1).begin().wait_max_s == math.inf
 

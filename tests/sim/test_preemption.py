@@ -59,8 +59,7 @@ def test_short_tasks_keep_their_share_beside_long_ones(seed: int, is_live: bool)
     held = a_comes_late(system, seed=seed).shares(1.0)
     later = slice(COMES_S + int(1.5 * ST_S), UNTIL_S)
     parts = [a / (a + b) for a, b in zip(held["a"][later], held["b"][later], strict=True)]
-    # of its 70 % some slots are empty at any moment, as one is between two short tasks
-    assert min(parts) >= 0.64, "it does not drift until it is helped again"
+    assert min(parts) >= 0.65, "it does not drift until it is helped again"
 
 
 def test_without_it_the_others_tasks_are_waited_for() -> None:

@@ -254,15 +254,10 @@ class NodeQueue:
 
         `poll_s`: intervals in which masters call, s.
         """
-        gap_s = said.gap_s
-        if gap_s is None and self.reported_at is not None:
-            gap_s = now - self.reported_at
         if said.tells_ends:
-            tuner.told(said.refill_s)
-            if gap_s is not None:
-                tuner.looked(gap_s)
-        elif gap_s is not None:
-            tuner.told(said.refill_s + gap_s)
+            tuner.told(said.refill_s, at_once=True)
+        elif self.reported_at is not None:
+            tuner.told(said.refill_s + (now - self.reported_at if said.gap_s is None else said.gap_s))
         if poll_s is not None:
             tuner.polls(poll_s)
         bound = tuner.bound(self.slots)

@@ -8,9 +8,10 @@ nothing where nodes tell of ends at once. The second is what the node takes to g
 ResourceManager to answer. The third is half of the interval in which masters poll. A container that waits at its node
 has all three behind it.
 
-A container that would wait for longer than that gap, and until the node is looked at again, may be sent later as well:
-the slot idles no more for it. Sent now it sees slots elsewhere become free, and others come that would have gone first.
-So a bound that may be 0 goes with a longest wait.
+A container that would wait for longer than that gap, and a heartbeat, may be sent later as well: the slot idles no more
+for it. (Reports of ends come in between, but in bursts: where nothing ends, the next look is with the next heartbeat.)
+Sent now it sees slots elsewhere become free, and others come that would have gone first. So a bound that may be 0 goes
+with a longest wait.
 
 The bound may be 0. Where a slot is refilled soon, beside how long tasks run, queues gain nothing, and what is bound to
 a node early may be bound to the wrong one.
@@ -41,14 +42,15 @@ class BoundTuner:
         "_at_slots",
         "_bound",
         "_formula",
+        "_heartbeat_s",
         "_idle",
         "_least",
-        "_looks",
         "_most",
         "_policy",
         "_polls",
         "_tasks",
         "_tells",
+        "_tells_at_once",
     )
 
     def __init__(
@@ -71,8 +73,9 @@ class BoundTuner:
         self._tasks = RecentMean(_TASKS, mean=mean_s)
         self._tells = RecentMean(_GAPS, mean=heartbeat_s)
         self._polls = RecentMean(_GAPS, mean=poll_s)
-        #: of nodes that tell of ends at once: others say so with the next heartbeat, which is in what they tell
-        self._looks = RecentMean(_GAPS)
+        self._heartbeat_s = heartbeat_s
+        #: the heartbeat is in what the node tells otherwise
+        self._tells_at_once = False
         self._most = limits.queue_length(most)
         self._least = limits.queue_length(least, self._most)
         #: what `_bound` was computed for
@@ -84,8 +87,10 @@ class BoundTuner:
 
         A cluster has thousands of tuners, so those that begin alike share what they begin with.
         """
-        other = BoundTuner(policy=self._policy, idle=self._idle, least=self._least, most=self._most)
-        other._tasks, other._tells, other._polls, other._looks = self._tasks, self._tells, self._polls, self._looks
+        other = BoundTuner(
+            policy=self._policy, idle=self._idle, heartbeat_s=self._heartbeat_s, least=self._least, most=self._most
+        )
+        other._tasks, other._tells, other._polls = self._tasks, self._tells, self._polls
         other._at_slots, other._at_mean, other._at_gap = self._at_slots, self._at_mean, self._at_gap
         other._bound = self._bound
         return other
@@ -108,7 +113,7 @@ class BoundTuner:
     @property
     def wait_max_s(self) -> float:
         """How long a container may be expected to wait that is sent there now, s; inf where some always wait."""
-        return inf if self._least else _WAITED_GAPS * (self.gap_s + self._looks.mean)
+        return inf if self._least else _WAITED_GAPS * (self.gap_s + (self._heartbeat_s if self._tells_at_once else 0.0))
 
     def ran(self, seconds: float) -> None:
         """Note that a task of this node has ended after so long."""
@@ -116,17 +121,15 @@ class BoundTuner:
             self._tasks = self._tasks.another()
         self._tasks.add(seconds)
 
-    def told(self, gap_s: float) -> None:
-        """Note for how long ends may have gone untold, with what it takes to get the next container ready, s."""
+    def told(self, gap_s: float, *, at_once: bool = False) -> None:
+        """Note for how long ends may have gone untold, with what it takes to get the next container ready, s.
+
+        `at_once`: the node told of them when they came, so that no heartbeat is in that.
+        """
+        self._tells_at_once = at_once
         if not self._tells.count:
             self._tells = self._tells.another()
         self._tells.add(gap_s)
-
-    def looked(self, gap_s: float) -> None:
-        """Note that the node is looked at in such intervals, s, beside those of which ends go untold."""
-        if not self._looks.count:
-            self._looks = self._looks.another()
-        self._looks.add(gap_s)
 
     def polls(self, gap_s: float) -> None:
         """Note that masters call in such intervals (`yaqd.policies.queueing.polling`)."""
