@@ -16,6 +16,13 @@ def add_product(weights: Floats, at: int, inputs: int, outputs: int, x: Floats, 
 
 
 @jit
+def copy(x: Floats, out: Floats, many: int) -> None:
+    """Copy the first so many numbers."""
+    for i in range(many):
+        out[i] = x[i]
+
+
+@jit
 def leak(x: Floats, many: int) -> None:
     """Apply the leaky rectifier."""
     for i in range(many):

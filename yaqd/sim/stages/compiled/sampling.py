@@ -70,7 +70,13 @@ def course_of(plan: Plan) -> Course:
 @jit
 def advantage(chances: Chances, now_s: float) -> float:
     """Return what is known afterwards of decisions at a time."""
-    at = np.searchsorted(chances.times, now_s, side="right") - 1
+    at, above = -1, len(chances.times)
+    while above - at > 1:
+        middle = (at + above) // 2
+        if chances.times[middle] <= now_s:
+            at = middle
+        else:
+            above = middle
     if at < 0 or at + 1 >= len(chances.times):
         return 0.0
     left_s = chances.times[at + 1] - now_s
@@ -140,7 +146,9 @@ def weigh(plan: Plan, live: Live, mind: Mind, course: Course, source: int, idle:
 @jit
 def softmax(scores: Floats) -> None:
     """Turn scores into chances."""
-    top, total = scores.max(), 0.0
+    top, total = -inf, 0.0
+    for at in range(len(scores)):
+        top = max(top, scores[at])
     for at in range(len(scores)):
         scores[at] = exp(scores[at] - top)
         total += scores[at]
@@ -150,12 +158,15 @@ def softmax(scores: Floats) -> None:
 
 @jit
 def drawn(parts: Floats, at: float) -> int:
-    """Return which of some chances a draw falls on."""
+    """Return which of some chances a draw falls on; the likeliest where rounding leaves none."""
+    likeliest = 0
     for number in range(len(parts)):
         at -= parts[number]
         if at < 0.0:
             return number
-    return int(np.argmax(parts))
+        if parts[number] > parts[likeliest]:
+            likeliest = number
+    return likeliest
 
 
 @jit

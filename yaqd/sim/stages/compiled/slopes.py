@@ -12,7 +12,7 @@ from yaqd.policies.clotho.shapes import CLUSTER, EMB, HEAD, HID, JOB_RAW, LEAK, 
 from yaqd.policies.curves.samples import Floats, Ints
 from yaqd.sim.stages.compiled.heuristics import refresh
 from yaqd.sim.stages.compiled.jit import jit
-from yaqd.sim.stages.compiled.layers import add_product
+from yaqd.sim.stages.compiled.layers import add_product, copy
 from yaqd.sim.stages.compiled.network import (
     CLUSTER_F,
     CLUSTER_G,
@@ -179,8 +179,8 @@ def settle_job(plan: Plan, mind: Mind, tape: Tape, job: int) -> None:
         return
     w, gradient, up, scratch = mind.weights, tape.gradient, tape.jobs[job], tape.scratch
     row, x, down = mind.jobs[job], scratch[1], scratch[0]
-    x[:JOB_RAW] = tape.job_inputs[job, EMB:]
-    x[JOB_RAW : JOB_RAW + EMB] = row[:EMB]
+    copy(tape.job_inputs[job, EMB:], x, JOB_RAW)
+    copy(row, x[JOB_RAW:], EMB)
     down[: JOB_RAW + EMB] = 0.0
     two_layers_slopes(w, gradient, CLUSTER_F, JOB_RAW + EMB, x, up, scratch[2], down)
     own = down[JOB_RAW : JOB_RAW + EMB]
@@ -241,12 +241,12 @@ def look_with_slopes(plan: Plan, live: Live, mind: Mind, tape: Tape) -> tuple[in
             settle_job(plan, mind, tape, job)
             refresh(plan, live, job)
             embed_job(plan, live, mind, job)
-            tape.job_inputs[job, :EMB] = mind.scratch[3, :EMB]
-            tape.job_inputs[job, EMB:] = mind.scratch[4, :JOB_RAW]
+            copy(mind.scratch[3], tape.job_inputs[job], EMB)
+            copy(mind.scratch[4], tape.job_inputs[job, EMB:], JOB_RAW)
             for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
                 tape.is_embedded[stage] = live.stages[stage].ended < plan.stages[stage].tasks
     wanting, mean_s = embed_cluster(plan, live, mind)
-    tape.cluster_inputs[:] = mind.scratch[0, : EMB + CLUSTER]
+    copy(mind.scratch[0], tape.cluster_inputs, EMB + CLUSTER)
     return wanting, mean_s
 
 
