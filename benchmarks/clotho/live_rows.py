@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ from yaqd.policies.clotho.learned import Learned
 from yaqd.sim.stages.draws import uniform
 from yaqd.sim.stages.rules import Rules
 from yaqd.sim.stages.world import run_load
-from yaqd.sim.workloads.graphs import KINDS, POINTS, REST, GraphLoad, GraphSet, draw_load
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_load
 from yaqd.sim.workloads.tpch import find_tpch, tpch
 
 ROWS: Final = ("live-jct", "live-simulated")
@@ -55,8 +55,6 @@ _FLOWS: Final = 20
 _SLOTS: Final = 20
 _SEEDS_FROM: Final = 31_000
 _SIZES: Final = (2, 5)
-#: the executor count whose durations are used
-_POINT: Final = POINTS.index(20)
 _SLOWER: Final = 4.0
 #: memory of a master and of a slot, MB: masters that end never make room for a further slot
 _MASTER_MB, _SLOT_MB = 128, 4096
@@ -66,18 +64,6 @@ _TIMEOUT_S: Final = 3600.0
 _ASKED_S: Final = 120.0
 _SCRIPT: Final = Path(__file__).parents[1] / "jobs" / "recorded_graph.py"
 _LINE: Final = "0123456789\n"
-
-
-def flat(graphs: GraphSet) -> GraphSet:
-    """Return the graphs with one list of durations for each stage, whoever runs its tasks, and slower."""
-    at, many = graphs.wave_at[:, _POINT, REST], graphs.wave_len[:, _POINT, REST]
-    mean_s = np.array([graphs.values[a : a + n].mean() for a, n in zip(at.tolist(), many.tolist(), strict=True)])
-    shape = (len(at), len(POINTS), KINDS)
-    return GraphSet(
-        graphs.size, graphs.query, graphs.first, graphs.tasks, _SLOWER * mean_s, graphs.child_at, graphs.child,
-        graphs.waits, np.broadcast_to(at[:, None, None], shape).copy(),
-        np.broadcast_to(many[:, None, None], shape).copy(), np.zeros(shape, dtype=bool), _SLOWER * graphs.values,
-    )  # fmt: skip
 
 
 def drawn(graphs: GraphSet, seed: int, flows: int) -> GraphLoad:
@@ -254,10 +240,7 @@ def simulated(load: GraphLoad, policy: str, ran: Ran, slots: int) -> float:
         "clotho": Learned(shipped_weights()), "weighted-fair": WeightedFair(), "fifo": Fifo()
     }  # fmt: skip
     graphs = load.graphs
-    slower = GraphSet(
-        graphs.size, graphs.query, graphs.first, graphs.tasks, graphs.mean_s + ran.beyond_s, graphs.child_at,
-        graphs.child, graphs.waits, graphs.wave_at, graphs.wave_len, graphs.is_cold, graphs.values + ran.beyond_s,
-    )  # fmt: skip
+    slower = replace(graphs, mean_s=graphs.mean_s + ran.beyond_s, values=graphs.values + ran.beyond_s)
     at_once = GraphLoad(slower, load.graph, np.zeros(len(load.graph)), load.error, load.seed)
     return float(run_load(at_once, made[policy], Rules(slots, ran.move_s, 0.0)).took_s.mean())
 
@@ -268,7 +251,7 @@ def simulated(load: GraphLoad, policy: str, ran: Ran, slots: int) -> float:
 def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     """Return the rows, and what belongs beside each."""
     flows, slots = (max(2, round(number * min(1.0, options.scale))) for number in (_FLOWS, _SLOTS))
-    graphs = flat(tpch(find_tpch()))
+    graphs = tpch(find_tpch()).even(_SLOWER)
     runs: dict[str, list[Ran]] = {policy: [] for policy in _POLICIES}
     again: dict[str, list[float]] = {policy: [] for policy in _POLICIES}
     for run in range(options.runs):

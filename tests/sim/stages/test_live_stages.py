@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.clotho.live_rows import flat, stages_of
+from benchmarks.clotho.live_rows import stages_of
 from tests.sim.stages.live_stages import LiveStages
 from yaqd.config.stage_weights import shipped_weights
 from yaqd.policies.clotho.facts import StagePolicy
@@ -28,7 +28,7 @@ def _policy(name: str) -> StagePolicy:
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 @pytest.mark.parametrize("policy", ["clotho", "weighted-fair", "capped", "shortest"])
 def test_jobs_end_live_as_in_the_plain_simulator(policy: str, seed: int) -> None:
-    graphs = flat(draw_graphs(seed, 20))
+    graphs = draw_graphs(seed, 20).even(4.0)
     drawn = draw_load(graphs, seed, _JOBS)
     load = GraphLoad(graphs, drawn.graph, np.zeros(_JOBS), drawn.error, seed)
     plain = run_load(load, _policy(policy), Rules(_SLOTS, _MOVE_S, 0.0))

@@ -3,6 +3,7 @@
 import json
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +30,18 @@ from yaqd.sim.workloads.graphs import GraphLoad, draw_graphs, graph_set
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 _GRAPHS = draw_graphs(3, 6)
-_TERMS = SearchTerms(seed=4, pairs=2, linear=1, stream_jobs=4, batches=1, anything=0)
-_GRADIENT = GradientTerms(seed=4, rollouts=3, stream_jobs=4, batches=1, anything=0)
+_FEW: dict[str, Any] = {
+    "seed": 4,
+    "stream_jobs": 4,
+    "streams": 1,
+    "batches": 1,
+    "estimates": 0,
+    "hundreds": 0,
+    "anything": 0,
+    "even": 0,
+}
+_TERMS = SearchTerms(pairs=2, linear=1, **_FEW)
+_GRADIENT = GradientTerms(rollouts=3, **_FEW)
 _BOTH = pytest.mark.parametrize("terms", [_TERMS, _GRADIENT], ids=["evolution", "gradient"])
 
 
@@ -42,8 +53,7 @@ def _trainer(path: Path, terms: SearchTerms | GradientTerms = _TERMS) -> Trainer
 @pytest.fixture(autouse=True)
 def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [nominal(_GRAPHS, 700_000 + at, 4, at > 0, np.arange(len(_GRAPHS))) for at in range(2)]
-    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: few)
-    monkeypatch.setattr(trainers, "_BATCHES", 1)
+    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: {"batch": few[:1], "stream": few[1:]})
 
 
 @_BOTH
@@ -81,7 +91,7 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
     one.begin()
     one.save()
     with pytest.raises(CheckpointError, match="other options: pairs"):
-        read_checkpoint(path, SearchTerms(seed=4, pairs=3, linear=1, stream_jobs=4, batches=1, anything=0))
+        read_checkpoint(path, SearchTerms(pairs=3, linear=1, **_FEW))
     with pytest.raises(CheckpointError, match="--trainer evolution; --resume wants the same"):
         read_checkpoint(path, _GRADIENT)
     data = path.read_bytes()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     "--linear",
     type=click.IntRange(0),
     metavar="N",
-    help="Generations of evolution that move linear scores alone, before all weights [default: 75].",
+    help="Generations of evolution that move linear scores alone, before all weights [default: 200].",
 )
 @click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")
 @click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
@@ -82,7 +82,9 @@ def train(
     Evolution strategies move all weights at random and keep what does better. Policy gradient, as in Decima's paper,
     draws choices and makes those likelier that did better. Both write weights for the same network.
 
-    Slots, costs of moves, mixes, loads and errors of estimates are drawn anew for each sequence.
+    Each generation is tried on batches and streams as they are measured, ten jobs on a hundred slots, and sequences of
+    anything. There slots, costs of moves, mixes, loads and errors of estimates are drawn anew. In some, tasks run as
+    long on any number of slots. Held-out numbers are parts of what fair sharing takes.
 
     \b
     Examples:
@@ -146,7 +148,7 @@ def _terms(trainer: str, seed: int, makespan: bool, slots: int, linear: int | No
     shared: dict[str, Any] = {"seed": seed, "makespan": makespan, "slots": slots}
     if makespan:
         # in a stream the last job ends when it comes, whoever schedules
-        shared["stream_jobs"] = 0
+        shared["streams"] = 0
     if trainer == "evolution":
         return SearchTerms(**shared) if linear is None else SearchTerms(**shared, linear=linear)
     if linear is not None:

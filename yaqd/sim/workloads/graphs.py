@@ -5,7 +5,7 @@ A set of graphs has recorded durations for each stage: of an executor that is ne
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from yaqd.policies.curves.samples import Floats, Ints
 POINTS: Final = (5, 10, 20, 40, 50, 60, 80, 100)
 KINDS: Final = 3
 FRESH, FIRST, REST = range(KINDS)
+_EVEN: Final = POINTS.index(20)
 _LOAD_SEED: Final = 41
 _DRAWN_SEED: Final = 42
 
@@ -54,6 +55,22 @@ class GraphSet:
     def rows(self, graph: int) -> slice:
         """Return a graph's stages."""
         return slice(int(self.first[graph]), int(self.first[graph + 1]))
+
+    def even(self, slower: float = 1.0) -> "GraphSet":
+        """Return the graphs with one list of durations for each stage, whoever runs its tasks and how many do.
+
+        It is the one of 20 executors that went on in the stage, times `slower`.
+        """
+        at, many = self.wave_at[:, _EVEN, REST], self.wave_len[:, _EVEN, REST]
+        mean_s = [self.values[a : a + n].mean() for a, n in zip(at.tolist(), many.tolist(), strict=True)]
+        return replace(
+            self,
+            mean_s=slower * np.array(mean_s),
+            wave_at=np.broadcast_to(at[:, None, None], self.wave_at.shape).copy(),
+            wave_len=np.broadcast_to(many[:, None, None], self.wave_at.shape).copy(),
+            is_cold=np.zeros(self.wave_at.shape, dtype=bool),
+            values=slower * self.values,
+        )
 
 
 def graph_set(arrays: Mapping[str, Any]) -> GraphSet:

@@ -144,17 +144,28 @@ def decide_learned(plan: Plan, live: Live, mind: Mind, source: int, now_s: float
 
 
 @jit
-def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
-    """Run to the end under the network."""
-    next_job, now_s = 0, 0.0
+def decide_all(plan: Plan, live: Live, mind: Mind, now_s: float) -> None:
+    """Give away all idle containers as the network says."""
+    decide_learned(plan, live, mind, -1, now_s)
+    for at in range(live.counts[ACTIVE]):
+        decide_learned(plan, live, mind, live.active[at], now_s)
+
+
+@jit
+def run_on(plan: Plan, live: Live, mind: Mind, next_job: int, now_s: float) -> None:
+    """Run to the end under the network, from where a run stands."""
     while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job, now_s)
         if now_s == inf:
             return
         if asks:
-            decide_learned(plan, live, mind, -1, now_s)
-            for at in range(live.counts[ACTIVE]):
-                decide_learned(plan, live, mind, live.active[at], now_s)
+            decide_all(plan, live, mind, now_s)
+
+
+@jit
+def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
+    """Run to the end under the network."""
+    run_on(plan, live, mind, 0, 0.0)
 
 
 def finished(plan: Plan, live: Live) -> Finished:

@@ -28,10 +28,17 @@ _MOVE_SEED: Final = 71
 class SearchTerms(TrainingTerms):
     """How a run searches."""
 
-    pairs: int = 10
+    batches: int = 4
+    estimates: int = 2
+    hundreds: int = 4
+    streams: int = 5
+    stream_jobs: int = 100
+    anything: int = 3
+    even: int = 1
+    pairs: int = 24
     #: generations that move linear scores alone
-    linear: int = 75
-    rate: float = 0.35
+    linear: int = 200
+    rate: float = 0.2
 
 
 def losses(members: Sequence[Floats], settings: list[Setting], makespan: bool = False) -> Floats:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from itertools import count
 from json import dumps
 from pathlib import Path
 from typing import Any, Final
@@ -15,35 +16,21 @@ from yaqd.sim.stages.training.begin import beginning
 from yaqd.sim.stages.training.checkpoint import CheckpointError, read_checkpoint, write_checkpoint
 from yaqd.sim.stages.training.evolution import SearchTerms, evolve, losses
 from yaqd.sim.stages.training.gradient import GradientTerms, ascend
-from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, nominal
+from yaqd.sim.stages.training.settings import HELD_OUT_SEEDS, Setting, even, hundred, nominal
 from yaqd.sim.stages.training.state import TrainingState, begin_training
 from yaqd.sim.stages.training.workers import Spread, spread_over
 from yaqd.sim.workloads.graphs import GraphSet
 
 CHECKPOINT_S: Final = 60.0
 _LOOK_EVERY: Final = 10
-_BATCHES: Final = 24
-_STREAMS: Final = 4
+#: sequences that say how far training is: of batches, streams, ten jobs on a hundred slots, even graphs
+_HELD: Final = {"batch": 48, "stream": 24, "hundred": 48, "even": 16}
 _STREAM_JOBS: Final = 150
 #: what weights tell of themselves has to fit beside them: rows of the curve, what they began with and what that began
 #: with, characters of a command
 _ROWS_TOLD: Final = 64
 _STARTS_TOLD: Final = 3
 _COMMAND_TOLD: Final = 1500
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How weights do on sequences that no search sees: mean completion time against the plain heuristic's."""
-
-    generation: int
-    batch: float
-    stream: float
-
-    @property
-    def both(self) -> float:
-        """Their geometric mean."""
-        return float(np.sqrt(self.batch * self.stream))
 
 
 @dataclass(slots=True)
@@ -64,7 +51,7 @@ class Trainer:
     curve: list[dict[str, float]] = field(init=False, repr=False)
     #: what the weights that it began with tell of themselves
     start: dict[str, Any] = field(init=False, repr=False)
-    _held: list[Setting] = field(init=False, repr=False, default_factory=list)
+    _held: dict[str, list[Setting]] = field(init=False, repr=False, default_factory=dict)
 
     def begin(self, weights: Floats | None = None, told: Mapping[str, Any] = {}) -> None:
         """Begin anew, from given weights where there are some; `told`: what they tell of themselves."""
@@ -119,19 +106,13 @@ class Trainer:
             return
         if not self._held:
             self._held = held_out(self.graphs, self.among)
-        batch, stream = held_ratios(self._held, self.state.weights, self.terms.makespan)
-        held = Held(self.state.generation, batch, stream)
-        if not self.curve or held.both <= min(np.sqrt(one["batch"] * one["stream"]) for one in self.curve):
+        ratios = held_ratios(self._held, self.state.weights, self.terms.makespan)
+        row = {name: round(ratio, 4) for name, ratio in ratios.items()}
+        if not self.curve or geometric(ratios) <= min(geometric(one) for one in self.curve):
             self.best = self.state.weights.copy()
-        self.curve.append(
-            {
-                "generation": held.generation,
-                "seconds": round(seconds, 1),
-                "batch": round(batch, 4),
-                "stream": round(stream, 4),
-            }
-        )
-        self.told(f"held out after {held.generation}: batch {batch:.4f}, stream {stream:.4f}")
+        self.curve.append({"generation": self.state.generation, "seconds": round(seconds, 1), **row})
+        said = ", ".join(f"{name} {ratio:.4f}" for name, ratio in ratios.items())
+        self.told(f"held out after {self.state.generation}: {said}")
 
 
 def mark_of(graphs: GraphSet, among: Ints) -> str:
@@ -164,15 +145,23 @@ def _begun_with(told: Mapping[str, Any], deep: int) -> dict[str, Any]:
     return {"start": found | _begun_with(start if isinstance(start, Mapping) else {}, deep - 1)}
 
 
-def held_out(graphs: GraphSet, among: Ints) -> list[Setting]:
-    """Return batches, then streams, that training never sees."""
-    batches = [nominal(graphs, HELD_OUT_SEEDS + at, 20, False, among) for at in range(_BATCHES)]
-    return batches + [nominal(graphs, HELD_OUT_SEEDS + 100 + at, _STREAM_JOBS, True, among) for at in range(_STREAMS)]
+def held_out(graphs: GraphSet, among: Ints) -> dict[str, list[Setting]]:
+    """Return sequences of each kind that training never sees."""
+    seeds = count(HELD_OUT_SEEDS)
+    made: dict[str, Callable[[int], Setting]] = {
+        "batch": lambda seed: nominal(graphs, seed, 20, False, among),
+        "stream": lambda seed: nominal(graphs, seed, _STREAM_JOBS, True, among),
+        "hundred": lambda seed: hundred(graphs, seed, among),
+        "even": lambda seed: even(graphs, seed, among),
+    }
+    return {name: [make(next(seeds)) for _ in range(_HELD[name])] for name, make in made.items()}
 
 
-def held_ratios(settings: list[Setting], weights: Floats, makespan: bool = False) -> tuple[float, float]:
-    """Return the ratio to the plain heuristic on batches and on streams."""
-    batch, stream = (
-        float(np.exp(losses([weights], part, makespan)[0])) for part in (settings[:_BATCHES], settings[_BATCHES:])
-    )
-    return batch, stream
+def held_ratios(held: Mapping[str, list[Setting]], weights: Floats, makespan: bool = False) -> dict[str, float]:
+    """Return the ratio to the plain heuristic on each kind of sequence: below 1 is better."""
+    return {name: float(np.exp(losses([weights], settings, makespan)[0])) for name, settings in held.items()}
+
+
+def geometric(row: Mapping[str, float]) -> float:
+    """Return the geometric mean of a row's ratios."""
+    return float(np.exp(np.mean([np.log(ratio) for name, ratio in row.items() if name in _HELD])))
