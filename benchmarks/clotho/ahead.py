@@ -58,7 +58,7 @@ class Ahead:
         """Run to the end; return the mean completion time."""
         live = self._live
         while live.counts[LEFT]:
-            self._now_s, self._next_job, asks = step(self._plan, live, self._next_job, self._now_s)
+            self._now_s, self._next_job, asks = step(self._plan, live, self._next_job)
             if self._now_s == inf:
                 raise ValueError("some jobs never end")
             if asks:
@@ -105,7 +105,7 @@ class Ahead:
             _copy(now, tried)
         give(plan, live, source, stage, many, self._now_s)
         decide_all(plan, live, mind, self._now_s)
-        run_on(plan, live, mind, self._next_job, self._now_s)
+        run_on(plan, live, mind, self._next_job)
         return self._mean_s(live)
 
 

@@ -31,6 +31,11 @@ class _RunStage:
     coming: int = 0
     held: int = 0
 
+    @property
+    def unclaimed(self) -> int:
+        """Tasks that no container runs, goes to or waits for."""
+        return max(0, self.tasks - self.started - self.coming - self.held)
+
 
 @dataclass(slots=True)
 class _RunJob:
@@ -46,11 +51,19 @@ class _RunJob:
     fresh: int = 0
     facts: StageJob | None = None
 
+    def waits_in_vain(self, stage: _RunStage) -> bool:
+        """Return whether a stage waits for one with tasks that nobody has claimed any more.
+
+        They were when the container went there. Since then others were let go and have left.
+        """
+        place = stage.number - self.stages[0].number
+        return any(place in one.children and one.unclaimed > 0 for one in self.stages)
+
     def told(self) -> StageJob:
         """Return the job's facts; the same object while nothing changes."""
         if self.facts is None:
             stages = self.stages
-            unclaimed = [max(0, one.tasks - one.started - one.coming - one.held) for one in stages]
+            unclaimed = [one.unclaimed for one in stages]
             self.facts = StageJob(
                 self.graph,
                 np.array([one.tasks - one.ended for one in stages]),
@@ -105,7 +118,7 @@ class _World:
         """Return what came of it."""
         coming = list(reversed(self._jobs))
         arrive_s = self._load.arrive_s.tolist()
-        while coming or self._events or self._let_go():
+        while coming or self._events:
             times = [self._events[0][0]] if self._events else []
             if coming:
                 times.append(arrive_s[coming[-1].number])
@@ -177,21 +190,13 @@ class _World:
             self._release(job)
 
     @staticmethod
-    def _release(job: _RunJob) -> bool:
-        """Let containers that wait for stages be decided on again; return whether any did."""
-        found = bool(job.held)
+    def _release(job: _RunJob) -> None:
+        """Let containers that wait for stages be decided on again."""
         job.idle += job.held
         job.held = 0
         for one in job.stages:
             one.held = 0
         job.facts = None
-        return found
-
-    def _let_go(self) -> bool:
-        """Decide again where all containers wait for stages whose parents nobody runs; return whether that helps."""
-        if sum(map(self._release, self._active)):
-            self._decide()
-        return bool(self._events)
 
     def _arrive(self, job: _RunJob, stage: _RunStage) -> bool:
         stage.coming -= 1
@@ -205,12 +210,16 @@ class _World:
             job.idle += 1
             job.fresh += 1
             return True
-        if stage.waits:
-            job.fresh += 1
-            job.held += 1
-            stage.held += 1
-        else:
+        if not stage.waits:
             self._start(job, stage, FRESH)
+            return False
+        job.fresh += 1
+        if job.waits_in_vain(stage):
+            job.idle += 1
+            self._release(job)
+            return True
+        job.held += 1
+        stage.held += 1
         return False
 
     # ------------------------------------------------------------------------------------------ decisions

@@ -21,14 +21,13 @@ from yaqd.sim.stages.compiled.state import (
     HEAP,
     LEFT,
     STARTED,
-    STUCK,
     TRACED,
     Live,
     Plan,
     live_of,
     plan_of,
 )
-from yaqd.sim.stages.compiled.world import arrive, come, end_task, give, pop, release_all
+from yaqd.sim.stages.compiled.world import arrive, come, end_task, give, pop
 from yaqd.sim.stages.rules import DECIMA, Finished, Rules
 from yaqd.sim.workloads.graphs import GraphLoad
 
@@ -72,24 +71,19 @@ def decide(plan: Plan, live: Live, kind: int, knobs: Knobs, now_s: float) -> Non
 
 
 @jit
-def step(plan: Plan, live: Live, next_job: int, then_s: float) -> tuple[float, int, bool]:
+def step(plan: Plan, live: Live, next_job: int) -> tuple[float, int, bool]:
     """Let everything happen that happens next at one time; return that time, the job to come, whether to decide.
 
-    `then_s`: the time before. Nothing happens any more where all containers wait for stages whose parents nobody runs:
-    then they are decided on again, once.
+    The time is inf where nothing happens any more.
     """
     now_s = inf
     if live.counts[HEAP]:
         now_s = live.heap[0].when_s
     if next_job < len(live.jobs) and plan.jobs[next_job].arrive_s <= now_s:
         now_s = plan.jobs[next_job].arrive_s
-    if now_s == inf:
-        if live.counts[STUCK] or not release_all(plan, live):
-            return inf, next_job, False
-        live.counts[STUCK] = 1
-        return then_s, next_job, True
-    live.counts[STUCK] = 0
     asks = False
+    if now_s == inf:
+        return inf, next_job, asks
     while next_job < len(live.jobs) and plan.jobs[next_job].arrive_s == now_s:
         come(plan, live, next_job)
         next_job += 1
@@ -106,9 +100,9 @@ def step(plan: Plan, live: Live, next_job: int, then_s: float) -> tuple[float, i
 @jit
 def run_heuristic(plan: Plan, live: Live, kind: int, knobs: Knobs) -> None:
     """Run to the end under a heuristic."""
-    next_job, now_s = 0, 0.0
+    next_job = 0
     while live.counts[LEFT]:
-        now_s, next_job, asks = step(plan, live, next_job, now_s)
+        now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
             return
         if asks:
@@ -152,10 +146,10 @@ def decide_all(plan: Plan, live: Live, mind: Mind, now_s: float) -> None:
 
 
 @jit
-def run_on(plan: Plan, live: Live, mind: Mind, next_job: int, now_s: float) -> None:
+def run_on(plan: Plan, live: Live, mind: Mind, next_job: int) -> None:
     """Run to the end under the network, from where a run stands."""
     while live.counts[LEFT]:
-        now_s, next_job, asks = step(plan, live, next_job, now_s)
+        now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
             return
         if asks:
@@ -165,7 +159,7 @@ def run_on(plan: Plan, live: Live, mind: Mind, next_job: int, now_s: float) -> N
 @jit
 def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
     """Run to the end under the network."""
-    run_on(plan, live, mind, 0, 0.0)
+    run_on(plan, live, mind, 0)
 
 
 def finished(plan: Plan, live: Live) -> Finished:

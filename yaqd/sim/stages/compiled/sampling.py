@@ -237,9 +237,9 @@ def decide_drawn(
 @jit
 def run_drawn(plan: Plan, live: Live, mind: Mind, tape: Tape, course: Course, chances: Chances, until_s: float) -> None:
     """Run until a time under the network's chances; where it learns, the tape has all slopes afterwards."""
-    next_job, now_s = 0, 0.0
+    next_job = 0
     while live.counts[LEFT]:
-        now_s, next_job, asks = step(plan, live, next_job, now_s)
+        now_s, next_job, asks = step(plan, live, next_job)
         if now_s > until_s or now_s == inf:
             break
         if asks:

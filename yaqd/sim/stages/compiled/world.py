@@ -153,16 +153,21 @@ def release(plan: Plan, live: Live, job: int) -> None:
 
 
 @jit
-def release_all(plan: Plan, live: Live) -> bool:
-    """Let all that wait for stages be decided on again; return whether any did."""
-    found = False
-    for at in range(live.counts[ACTIVE]):
-        job = live.active[at]
-        if live.jobs[job].held:
-            release(plan, live, job)
-            live.jobs[job].is_dirty = 1
-            found = True
-    return found
+def waits_in_vain(plan: Plan, live: Live, stage: int) -> bool:
+    """Return whether a stage waits for one with tasks that nobody has claimed any more.
+
+    They were when the container went there. Since then others were let go and have left.
+    """
+    job = plan.stages[stage].job
+    first = plan.jobs[job].first
+    for parent in range(first, plan.jobs[job + 1].first):
+        now = live.stages[parent]
+        if plan.stages[parent].tasks > now.started + now.coming + now.held:
+            source = plan.stages[parent].source
+            for edge in range(plan.child_at[source], plan.child_at[source + 1]):
+                if first + plan.child[edge] == stage:
+                    return True
+    return False
 
 
 @jit
@@ -219,10 +224,14 @@ def arrive(plan: Plan, live: Live, stage: int, now_s: float) -> bool:
         return True
     if live.stages[stage].waits == 0:
         start_task(plan, live, stage, 0, now_s)
-    else:
-        own.fresh += 1
-        own.held += 1
-        live.stages[stage].held += 1
+        return False
+    own.fresh += 1
+    if waits_in_vain(plan, live, stage):
+        own.idle += 1
+        release(plan, live, job)
+        return True
+    own.held += 1
+    live.stages[stage].held += 1
     return False
 
 
