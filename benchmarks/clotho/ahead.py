@@ -1,8 +1,8 @@
 """How much better each decision of the shipped weights could be: one that knows all durations tries what else there is.
 
 At each decision the stages of the five jobs with the highest scores are tried, each to the end of all jobs, as the
-weights decide from there on. The best is taken. Durations are known in advance, which nobody has: what is gained is a
-bound on what single decisions cost. No row goes by it, and no measured seed is used.
+weights decide from there on. The best is taken. Durations are known in advance, which nobody has. So somebody who knows
+gains that much at least. No row goes by it, and no measured seed is used.
 
     python -m benchmarks.clotho.ahead --sequences 6
 """

@@ -159,6 +159,15 @@ def test_whatever_is_observed_the_bound_stays_bounded(seen: list[tuple[str, floa
         assert 2 <= tuner.bound(slots) <= 50
 
 
+@given(hostile_s, hostile_s, st.booleans())
+def test_whatever_the_heartbeat_is_said_to_be_something_may_wait(
+    heartbeat_s: float, gap_s: float, at_once: bool
+) -> None:
+    tuner = BoundTuner(heartbeat_s=heartbeat_s)
+    tuner.told(gap_s, at_once=at_once)
+    assert tuner.wait_max_s >= 0.0, "no number, or below 0"
+
+
 def test_slots_that_are_refilled_soon_need_no_queue_and_others_do() -> None:
     """Of slots that idle a tenth of the time nothing is gained; of those that idle half of it much is."""
     tuner = BoundTuner(policy="utilization", idle=0.2, mean_s=30.0, heartbeat_s=3.0, poll_s=0.0)

@@ -26,7 +26,8 @@ class Tuning:
     #: formula by name, and the part of time or of intervals that may idle
     policy: str = "poisson"
     idle: float = 0.05
-    #: until they have been observed: how long tasks run, and between a node's heartbeats, s
+    #: until they have been observed: how long tasks run, and between a node's heartbeats, s. The second for good where
+    #: nodes tell of ends at once
     mean_s: float = 30.0
     heartbeat_s: float = 3.0
     #: from a placement until the master starts it, s

@@ -8,7 +8,7 @@ pytest.importorskip("numba")
 
 from benchmarks.clotho import ahead
 from yaqd.config.stage_weights import shipped_weights
-from yaqd.policies.clotho.shapes import AT
+from yaqd.policies.clotho.shapes import AT, HEAD
 from yaqd.policies.clotho.weights import unpack
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.run import learned_run
@@ -21,7 +21,8 @@ _GRAPHS = draw_graphs(3, 8)
 
 def _weights(has_graph: bool) -> Floats:
     weights = unpack(shipped_weights()).flat()
-    weights[AT["score_out"] : AT["score_out"] + 4] = 0.1 if has_graph else 0.0
+    for name in ("score_out", "limit_out"):
+        weights[AT[name] : AT[name] + HEAD] = 0.05 if has_graph else 0.0
     return weights
 
 
@@ -33,6 +34,25 @@ def test_with_nothing_to_try_it_is_the_run_itself(monkeypatch: pytest.MonkeyPatc
         patch.setattr(ahead, "_JOBS_TRIED", 0)
         assert run.mean_s() == learned_run(load, weights, rules).mean_s
     assert (run.decisions, run.changed) == (0, 0)
+
+
+@pytest.mark.parametrize("has_graph", [True, False])
+def test_what_was_chosen_is_found_to_cost_what_the_run_comes_to(
+    monkeypatch: pytest.MonkeyPatch, has_graph: bool
+) -> None:
+    load, rules, weights = draw_load(_GRAPHS, 5, 6, 8.0), Rules(12), _weights(has_graph)
+    cost, costs = ahead.Ahead._cost, list[float]()
+
+    def chosen(self: ahead.Ahead, source: int, stage: int, many: int) -> float:
+        costs.append(cost(self, source, stage, many))
+        return 0.0 if len(costs) % 2 else 1.0
+
+    # of two ways the first, which the weights have chosen, is taken each time
+    monkeypatch.setattr(ahead.Ahead, "_others", lambda self, source, idle, stage: [(stage, 1)])
+    monkeypatch.setattr(ahead.Ahead, "_cost", chosen)
+    mean_s = learned_run(load, weights, rules).mean_s
+    assert ahead.Ahead(load, weights, rules).mean_s() == mean_s
+    assert len(costs) > 50 and set(costs[::2]) == {mean_s}
 
 
 @pytest.mark.parametrize("has_graph", [True, False])

@@ -155,6 +155,7 @@ def test_containers_do_not_wait_for_stages_whose_parents_have_lost_theirs(
     next_job = waited = 0
     while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job)
+        assert now_s < inf
         if asks:
             decide_all(plan, live, mind, now_s)
         held = np.flatnonzero(live.stages["held"])

@@ -33,7 +33,7 @@ def _no_search(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(state, generation=state.generation + 1), 0.0
 
     monkeypatch.setattr(trainers, "evolve", evolve)
-    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: {})
+    monkeypatch.setattr(trainers, "held_out", lambda graphs, among, slots: {})
     monkeypatch.setattr(trainers, "held_ratios", lambda held, weights, makespan: {"batch": 1.0, "stream": 1.0})
 
 

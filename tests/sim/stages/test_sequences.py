@@ -62,6 +62,11 @@ def test_where_slots_are_given_only_what_is_nominal_has_others(terms: TrainingTe
     assert slots == {50: nominal, 30: terms.anything + terms.even + terms.hundreds}
 
 
+def test_what_is_held_out_has_no_other_slots_either() -> None:
+    assert {one.rules.slots for each in held_out(_GRAPHS, _ALL, 50).values() for one in each} == {50}
+    assert {one.rules.slots for each in held_out(_GRAPHS, _ALL).values() for one in each} == {20, 35, 50, 100}
+
+
 def test_even_graphs_run_as_long_whoever_runs_them() -> None:
     slower = _GRAPHS.even(4.0)
     assert (slower.wave_at == slower.wave_at[:, :1, :1]).all() and (slower.wave_len == slower.wave_len[:, :1, :1]).all()

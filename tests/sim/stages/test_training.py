@@ -53,7 +53,7 @@ def _trainer(path: Path, terms: SearchTerms | GradientTerms = _TERMS) -> Trainer
 @pytest.fixture(autouse=True)
 def _few_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [nominal(_GRAPHS, 700_000 + at, 4, at > 0, np.arange(len(_GRAPHS))) for at in range(2)]
-    monkeypatch.setattr(trainers, "held_out", lambda graphs, among: {"batch": few[:1], "stream": few[1:]})
+    monkeypatch.setattr(trainers, "held_out", lambda graphs, among, slots: {"batch": few[:1], "stream": few[1:]})
 
 
 @_BOTH
@@ -205,5 +205,9 @@ def test_the_command_trains_by_gradient_and_resumes_with_the_same_trainer_alone(
     assert unpack((tmp_path / "out.npz").read_bytes()).told["seed"] == 1
     code, said = _yaq(*words, "--resume")
     assert code and "is of a run with --trainer gradient" in said
-    code, said = _yaq(*words, "--trainer", "gradient", "--linear", "5")
-    assert code and "--linear is an option of --trainer evolution" in said
+    for rate in ("nan", "inf", "0", "-1"):
+        code, said = _yaq(*words, "--rate", rate)
+        assert code == 2 and "--rate" in said
+    for option in ("--linear", "--rate"):
+        code, said = _yaq(*words, "--trainer", "gradient", option, "5")
+        assert code and f"{option} is an option of --trainer evolution" in said

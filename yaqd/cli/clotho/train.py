@@ -4,6 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from yaqd.policies.curves.samples import Floats
     from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.gradient import GradientTerms
+
+
+def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value:g} is no size", context, parameter)
+    return value
 
 
 @click.command("train")
@@ -44,12 +51,25 @@ if TYPE_CHECKING:
 @click.option("--from-nothing", is_flag=True, help="Begin without the scores of a heuristic.")
 @click.option("--start", type=click.Path(path_type=Path, exists=True), metavar="FILE", help="Begin with these weights.")
 @click.option("--makespan", is_flag=True, help="Make the last job end soon, not the mean.")
-@click.option("--slots", type=click.IntRange(0), default=0, metavar="N", help="No other cluster [default: many sizes].")
+@click.option(
+    "--slots",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="So many where 50 are not measured [default: many sizes].",
+)
 @click.option(
     "--linear",
     type=click.IntRange(0),
     metavar="N",
     help="Generations of evolution that move linear scores alone, before all weights [default: 200].",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 10, min_open=True),
+    metavar="X",
+    callback=_finite,
+    help="Size of evolution's first steps; small ones settle weights that are nearly there [default: 0.2].",
 )
 @click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")
 @click.option("--without-size", type=int, multiple=True, metavar="GB", help="Leave an input size out.")
@@ -72,6 +92,7 @@ def train(
     makespan: bool,
     slots: int,
     linear: int | None,
+    rate: float | None,
     without_query: tuple[int, ...],
     without_size: tuple[int, ...],
     quiet: bool,
@@ -82,9 +103,10 @@ def train(
     Evolution strategies move all weights at random and keep what does better. Policy gradient, as in Decima's paper,
     draws choices and makes those likelier that did better. Both write weights for the same network.
 
-    Each generation is tried on batches and streams as they are measured, ten jobs on a hundred slots, and sequences of
-    anything. There slots, costs of moves, mixes, loads and errors of estimates are drawn anew. In some, tasks run as
-    long on any number of slots. Held-out numbers are parts of what fair sharing takes.
+    Each generation is tried on batches and streams as they are measured, and on sequences of anything. There slots,
+    costs of moves, mixes, loads and errors of estimates are drawn anew. Evolution has ten jobs on a hundred slots
+    besides, and sequences whose tasks run as long on any number of slots. Held-out numbers are parts of what fair
+    sharing takes.
 
     \b
     Examples:
@@ -102,7 +124,7 @@ def train(
     from yaqd.sim.stages.training.checkpoint import CheckpointError
     from yaqd.sim.stages.training.trainer import Trainer
 
-    terms = _terms(trainer_name, seed, makespan, slots, linear)
+    terms = _terms(trainer_name, seed, makespan, slots, {"linear": linear, "rate": rate})
     graphs = graphs_of(graphs_name, history)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
     if not len(among):
@@ -140,7 +162,9 @@ def train(
         click.echo(f"{output}: {len(data)} bytes after {last['generation']:.0f} generations")
 
 
-def _terms(trainer: str, seed: int, makespan: bool, slots: int, linear: int | None) -> "SearchTerms | GradientTerms":
+def _terms(
+    trainer: str, seed: int, makespan: bool, slots: int, of_evolution: Mapping[str, float | None]
+) -> "SearchTerms | GradientTerms":
     """Return how the trainer goes about it. Raises CommandError for an option of the other one."""
     from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.gradient import GradientTerms
@@ -149,10 +173,11 @@ def _terms(trainer: str, seed: int, makespan: bool, slots: int, linear: int | No
     if makespan:
         # in a stream the last job ends when it comes, whoever schedules
         shared["streams"] = 0
+    given: dict[str, Any] = {name: value for name, value in of_evolution.items() if value is not None}
     if trainer == "evolution":
-        return SearchTerms(**shared) if linear is None else SearchTerms(**shared, linear=linear)
-    if linear is not None:
-        raise CommandError("--linear is an option of --trainer evolution")
+        return SearchTerms(**shared, **given)
+    if given:
+        raise CommandError(f"--{next(iter(given))} is an option of --trainer evolution")
     return GradientTerms(**shared)
 
 

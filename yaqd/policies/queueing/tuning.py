@@ -8,8 +8,8 @@ nothing where nodes tell of ends at once. The second is what the node takes to g
 ResourceManager to answer. The third is half of the interval in which masters poll. A container that waits at its node
 has all three behind it.
 
-A container that would wait for longer than that gap, and a heartbeat, may be sent later as well: the slot idles no more
-for it. (Reports of ends come in between, but in bursts: where nothing ends, the next look is with the next heartbeat.)
+A container that would wait for longer than that gap may be sent later as well: the slot idles no more for it. Where
+ends are told at once the next look is up to a heartbeat later. (Reports of ends come in between, but in bursts.)
 Sent now it sees slots elsewhere become free, and others come that would have gone first. So a bound that may be 0 goes
 with a longest wait.
 
@@ -65,7 +65,8 @@ class BoundTuner:
         most: int = 1000,
     ) -> None:
         """`policy` names a formula of BOUNDS (UnknownPolicy otherwise) and `idle` what it is asked for. The mean, the
-        heartbeat and the polling interval are taken until they have been observed. The bound stays in [least, most]."""
+        heartbeat and the polling interval are taken until they have been observed, but for the heartbeat where ends are
+        told at once. The bound stays in [least, most]."""
         self._policy = policy
         self._formula: QueueBound = BOUNDS[policy]
         self._idle = idle
@@ -73,7 +74,7 @@ class BoundTuner:
         self._tasks = RecentMean(_TASKS, mean=mean_s)
         self._tells = RecentMean(_GAPS, mean=heartbeat_s)
         self._polls = RecentMean(_GAPS, mean=poll_s)
-        self._heartbeat_s = heartbeat_s
+        self._heartbeat_s = self._tells.mean
         #: the heartbeat is in what the node tells otherwise
         self._tells_at_once = False
         self._most = limits.queue_length(most)

@@ -54,7 +54,7 @@ class _RunJob:
     def waits_in_vain(self, stage: _RunStage) -> bool:
         """Return whether a stage waits for one with tasks that nobody has claimed any more.
 
-        They were when the container went there. Since then others were let go and have left.
+        They were when the container went there. Since then others were let go.
         """
         place = stage.number - self.stages[0].number
         return any(place in one.children and one.unclaimed > 0 for one in self.stages)

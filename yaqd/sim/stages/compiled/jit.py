@@ -33,7 +33,7 @@ _TERMS: Final[Any] = {"cache": True, "nogil": True, "error_model": "numpy", "for
 
 
 def jit(function: F) -> F:
-    """Return the function compiled, as exact as it was: sums keep their order. It may neither make nor copy arrays."""
+    """Return the function compiled, as exact as it was: sums keep their order. It may allocate no array."""
     config: Any = numba_config
     before = config.CACHE_DIR
     config.CACHE_DIR = str(_CACHE / f"numba-{_sources()}")

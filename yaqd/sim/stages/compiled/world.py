@@ -156,7 +156,7 @@ def release(plan: Plan, live: Live, job: int) -> None:
 def waits_in_vain(plan: Plan, live: Live, stage: int) -> bool:
     """Return whether a stage waits for one with tasks that nobody has claimed any more.
 
-    They were when the container went there. Since then others were let go and have left.
+    They were when the container went there. Since then others were let go.
     """
     job = plan.stages[stage].job
     first = plan.jobs[job].first

@@ -69,6 +69,8 @@ def read_checkpoint(path: Path, terms: TrainingTerms) -> tuple[TrainingState, An
     if trainer != _NAMES[type(terms)]:
         raise CheckpointError(f"{path} is of a run with --trainer {trainer[:40]}; --resume wants the same")
     if made != asdict(terms):
+        if made.keys() != asdict(terms).keys():
+            raise CheckpointError(f"{path} is of a run of another version: begin anew, with --start and its weights")
         odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
         raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
     return TrainingState(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told

@@ -105,7 +105,7 @@ class Trainer:
         if self.curve and self.curve[-1]["generation"] == self.state.generation:
             return
         if not self._held:
-            self._held = held_out(self.graphs, self.among)
+            self._held = held_out(self.graphs, self.among, self.terms.slots)
         ratios = held_ratios(self._held, self.state.weights, self.terms.makespan)
         row = {name: round(ratio, 4) for name, ratio in ratios.items()}
         if not self.curve or geometric(ratios) <= min(geometric(one) for one in self.curve):
@@ -145,14 +145,14 @@ def _begun_with(told: Mapping[str, Any], deep: int) -> dict[str, Any]:
     return {"start": found | _begun_with(start if isinstance(start, Mapping) else {}, deep - 1)}
 
 
-def held_out(graphs: GraphSet, among: Ints) -> dict[str, list[Setting]]:
-    """Return sequences of each kind that training never sees."""
+def held_out(graphs: GraphSet, among: Ints, slots: int = 0) -> dict[str, list[Setting]]:
+    """Return sequences of each kind that training never sees. `slots`: as in the terms."""
     seeds = count(HELD_OUT_SEEDS)
     made: dict[str, Callable[[int], Setting]] = {
         "batch": lambda seed: nominal(graphs, seed, 20, False, among),
         "stream": lambda seed: nominal(graphs, seed, _STREAM_JOBS, True, among),
-        "hundred": lambda seed: hundred(graphs, seed, among),
-        "even": lambda seed: even(graphs, seed, among),
+        "hundred": lambda seed: hundred(graphs, seed, among, slots or 100),
+        "even": lambda seed: even(graphs, seed, among, slots),
     }
     return {name: [make(next(seeds)) for _ in range(_HELD[name])] for name, make in made.items()}
 
