@@ -9,6 +9,7 @@ from benchmarks.interop_cluster import InteropCluster
 from benchmarks.stock.artifacts import fetch_sleep
 from benchmarks.stock.clients import ClientRun, StockClients
 from tests.interop.interop_checks import application_of
+from tests.interop.interop_master import await_value
 from tests.interop.interop_waiting import asked
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -31,10 +32,14 @@ def _launched(run: ClientRun) -> tuple[int, int]:
     return int(maps[0]), int(reduces[0])
 
 
-def _waited(cluster: InteropCluster, run: ClientRun) -> list[float]:
-    """How long the job's containers waited at their nodes, s."""
-    ended = asked(cluster.ours.conf_dir, f"explain/{application_of(run)}")["explanation"]["ended"]
-    return [record["waitedS"] for record in ended]
+def _waited(cluster: InteropCluster, run: ClientRun, containers: int) -> list[float]:
+    """How long the job's containers waited at their nodes, s, once so many have ended: a node tells after the client."""
+
+    def waits() -> list[float] | None:
+        ended = asked(cluster.ours.conf_dir, f"explain/{application_of(run)}")["explanation"]["ended"]
+        return [record["waitedS"] for record in ended] if len(ended) >= containers else None
+
+    return await_value(f"{containers} containers' ends", waits)
 
 
 def test_sleep_job_launches_each_task_once(interop: InteropCluster) -> None:
@@ -42,7 +47,7 @@ def test_sleep_job_launches_each_task_once(interop: InteropCluster) -> None:
     clients = StockClients(interop.clients.jars, interop.clients.conf_dir, more=[fetch_sleep()])
     run = clients.run("org.apache.hadoop.mapreduce.SleepJob", [*_OPTIONS, *lengths]).checked()
     assert _launched(run) == (20, 3)
-    waited = _waited(interop, run)
+    waited = _waited(interop, run, 23)
     assert len(waited) == 23 and max(waited) < 1.0, "no longer than what ended takes to be gone"
 
 

@@ -46,7 +46,7 @@ def _follow(weights: Floats, load: GraphLoad, seed: int) -> tuple[float, Floats]
     live, mind, tape = live_of(plan, load), mind_of(weights, plan), tape_of(plan)
     total, next_job = 0.0, 0
     while live.counts[LEFT]:
-        now_s, next_job, _ = step(plan, live, next_job, 0.0)
+        now_s, next_job, _ = step(plan, live, next_job)
         for source in (-1, *live.active[: live.counts[ACTIVE]].tolist()):
             while idle := int(live.counts[FREE] if source < 0 else live.jobs["idle"][source]):
                 wanting, mean_s = look_with_slopes(plan, live, mind, tape)
