@@ -33,7 +33,7 @@ def _launched(run: ClientRun) -> tuple[int, int]:
 
 
 def _waited(cluster: InteropCluster, run: ClientRun, containers: int) -> list[float]:
-    """How long the job's containers waited at their nodes, s, once so many have ended: a node tells after the client."""
+    """How long the job's containers waited at their nodes, s, once so many have ended: the client may be sooner."""
 
     def waits() -> list[float] | None:
         ended = asked(cluster.ours.conf_dir, f"explain/{application_of(run)}")["explanation"]["ended"]
