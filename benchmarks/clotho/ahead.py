@@ -7,36 +7,29 @@ gains that much at least. No row goes by it, and no measured seed is used.
     python -m benchmarks.clotho.ahead --sequences 6
 """
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 import numpy as np
 
+from benchmarks.clotho.room import SEED, graphs_of, parser_of, print_rows
 from benchmarks.options import progress
 from yaqd.config.stage_weights import shipped_weights
 from yaqd.policies.clotho.weights import unpack
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.network import Mind, choose_learned, mind_of, room_for, score
-from yaqd.sim.stages.compiled.run import decide_all, learned_run, look, run_on, step
+from yaqd.sim.stages.compiled.run import decide_all, learned_run, look, run_learned, step
 from yaqd.sim.stages.compiled.state import ACTIVE, FREE, LEFT, Live, Plan, live_of, plan_of
 from yaqd.sim.stages.compiled.world import give
 from yaqd.sim.stages.measuring import lower_by
 from yaqd.sim.stages.rules import DECIMA, Rules
-from yaqd.sim.stages.settings import MEASURED_SEED
-from yaqd.sim.workloads.drawn import WorkloadError
-from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_graphs, draw_load
-from yaqd.sim.workloads.tpch import find_tpch, tpch
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_load
 
 #: row -> jobs, mean gap between arrivals in s, slots
 ROWS: Final = {"stream": (50, 19.4, 50), "batch": (20, 0.0, 50), "paper": (10, 0.0, 100)}
-#: of the first sequence: nothing is measured or trained there
-_SEED: Final = MEASURED_SEED - 10_000
-_DRAWN_SEED: Final = 1
 _JOBS_TRIED: Final = 5
 
 
@@ -105,7 +98,7 @@ class Ahead:
             _copy(now, tried)
         give(plan, live, source, stage, many, self._now_s)
         decide_all(plan, live, mind, self._now_s)
-        run_on(plan, live, mind, self._next_job)
+        run_learned(plan, live, mind, self._next_job)
         return self._mean_s(live)
 
 
@@ -144,7 +137,7 @@ def gained(row: str, graphs: GraphSet, sequences: int) -> Gained:
     weights = unpack(shipped_weights()).flat()
     each, decisions, changed = list[tuple[float, float]](), 0, 0
     for at in range(sequences):
-        load = draw_load(graphs, _SEED + at, jobs, gap_s)
+        load = draw_load(graphs, SEED + at, jobs, gap_s)
         run = Ahead(load, weights, rules)
         each.append((learned_run(load, weights, rules).mean_s, run.mean_s()))
         decisions, changed = decisions + run.decisions, changed + run.changed
@@ -155,25 +148,10 @@ def gained(row: str, graphs: GraphSet, sequences: int) -> Gained:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.clotho.ahead", description=__doc__)
-    parser.add_argument("--only", action="append", choices=list(ROWS), default=[], metavar="ROW", help=", ".join(ROWS))
-    parser.add_argument("--sequences", type=int, default=6, help="of each row (default 6)")
-    parser.add_argument("--graphs", choices=("tpch", "drawn"), default="tpch", help="default tpch")
-    parser.add_argument("--json", action="store_true", help="print one JSON value")
+    parser = parser_of("ahead", __doc__, list(ROWS), 6)
     given = parser.parse_args(words)
-    if given.sequences < 2:
-        parser.error("--sequences must be at least 2")
-    try:
-        graphs = tpch(find_tpch()) if given.graphs == "tpch" else draw_graphs(_DRAWN_SEED)
-    except WorkloadError as missing:
-        parser.error(f"{missing}; --graphs drawn needs no files")
-    rows = []
-    for row in given.only or ROWS:
-        rows.append(gained(row, graphs, given.sequences))
-        if not given.json:
-            print(rows[-1], flush=True)
-    if given.json:
-        print(json.dumps([asdict(one) for one in rows], indent=2))
+    graphs = graphs_of(parser, given)
+    print_rows(given, list(ROWS), lambda row: gained(row, graphs, given.sequences))
     return 0
 
 

@@ -6,16 +6,15 @@ fair sharing has its best exponent over all sequences in hindsight.
     python -m benchmarks.clotho.headroom --sequences 12
 """
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from benchmarks.clotho.room import SEED, graphs_of, parser_of, print_rows
 from benchmarks.options import progress
 from yaqd.config.stage_weights import Objective, shipped_weights
 from yaqd.policies.clotho.weights import unpack
@@ -23,11 +22,9 @@ from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.run import learned_run
 from yaqd.sim.stages.measuring import WEIGHTED, best_of, lower_by
 from yaqd.sim.stages.rules import Rules
-from yaqd.sim.stages.settings import MEASURED_SEED, SETTINGS
+from yaqd.sim.stages.settings import SETTINGS
 from yaqd.sim.stages.training.begin import scales
-from yaqd.sim.workloads.drawn import WorkloadError
-from yaqd.sim.workloads.graphs import GraphLoad, GraphSet, draw_graphs
-from yaqd.sim.workloads.tpch import find_tpch, tpch
+from yaqd.sim.workloads.graphs import GraphLoad, GraphSet
 
 #: row -> (setting, weights that the trials begin with)
 ROWS: Final[dict[str, tuple[str, Objective]]] = {
@@ -35,9 +32,6 @@ ROWS: Final[dict[str, tuple[str, Objective]]] = {
     "paper": ("paper", "mean"),
     "makespan": ("paper", "makespan"),
 }
-#: of the first sequence: nothing is measured or trained there
-_SEED: Final = MEASURED_SEED - 10_000
-_DRAWN_SEED: Final = 1
 #: of a move, against the trainer's own: what it is at most and at least, and how it changes
 _LARGEST, _SMALLEST, _GROWS, _SHRINKS = 2.0, 0.02, 1.5, 0.95
 
@@ -104,11 +98,11 @@ def room(row: str, graphs: GraphSet, sequences: int, trials: int, until_s: float
     name, objective = ROWS[row]
     setting, makespan = SETTINGS[name], objective == "makespan"
     start = unpack(shipped_weights(objective)).flat()
-    loads, each = [setting.load(graphs, _SEED + at) for at in range(sequences)], list[tuple[float, float]]()
+    loads, each = [setting.load(graphs, SEED + at) for at in range(sequences)], list[tuple[float, float]]()
     for at, load in enumerate(loads):
         if len(each) >= 2 and time.monotonic() > until_s:
             break
-        each.append(climb(start, _cost(load, setting.rules, makespan), trials, np.random.default_rng((_SEED, at))))
+        each.append(climb(start, _cost(load, setting.rules, makespan), trials, np.random.default_rng((SEED, at))))
         progress(f"{row} {at + 1}: shipped {each[-1][0]:.1f} s, fitted {each[-1][1]:.1f} s")
     shipped, fitted = np.array(each).T
     weighted = best_of(WEIGHTED, loads[: len(each)], setting.rules, makespan)
@@ -119,27 +113,18 @@ def room(row: str, graphs: GraphSet, sequences: int, trials: int, until_s: float
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.clotho.headroom", description=__doc__)
-    parser.add_argument("--only", action="append", choices=list(ROWS), default=[], metavar="ROW", help=", ".join(ROWS))
-    parser.add_argument("--sequences", type=int, default=60, help="of each row (default 60)")
+    parser = parser_of("headroom", __doc__, list(ROWS), 60)
     parser.add_argument("--trials", type=int, default=600, help="for each sequence (default 600)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="for each row: no sequence begins later")
-    parser.add_argument("--graphs", choices=("tpch", "drawn"), default="tpch", help="default tpch")
-    parser.add_argument("--json", action="store_true", help="print one JSON value")
     given = parser.parse_args(words)
-    if given.sequences < 2 or given.trials < 0:
-        parser.error("--sequences must be at least 2, --trials at least 0")
-    try:
-        graphs = tpch(find_tpch()) if given.graphs == "tpch" else draw_graphs(_DRAWN_SEED)
-    except WorkloadError as missing:
-        parser.error(f"{missing}; --graphs drawn needs no files")
-    rows = []
-    for row in given.only or ROWS:
-        rows.append(room(row, graphs, given.sequences, given.trials, time.monotonic() + given.seconds))
-        if not given.json:
-            print(rows[-1], flush=True)
-    if given.json:
-        print(json.dumps([asdict(one) for one in rows], indent=2))
+    if given.trials < 0:
+        parser.error("--trials must be at least 0")
+    graphs = graphs_of(parser, given)
+    print_rows(
+        given,
+        list(ROWS),
+        lambda row: room(row, graphs, given.sequences, given.trials, time.monotonic() + given.seconds),
+    )
     return 0
 
 

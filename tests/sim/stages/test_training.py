@@ -103,6 +103,21 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
         read_checkpoint(tmp_path / "absent", _TERMS)
 
 
+def test_a_checkpoint_that_lacks_a_term_is_of_another_version(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    one = _trainer(path)
+    one.begin()
+    one.save()
+    with np.load(path) as found:
+        arrays = {name: found[name] for name in found.files}
+    told = json.loads(str(arrays["told"]))
+    del told["terms"]["hundreds"]
+    with path.open("wb") as out:
+        np.savez(out, **{**arrays, "told": np.array(json.dumps(told))})
+    with pytest.raises(CheckpointError, match="of another version: begin anew, with --start"):
+        read_checkpoint(path, _TERMS)
+
+
 def test_a_checkpoint_of_other_graphs_is_refused(tmp_path: Path) -> None:
     one = _trainer(tmp_path / "run")
     one.begin()

@@ -4,7 +4,6 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +13,13 @@ from yaqd.cli.clotho.files import check_place
 from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
 from yaqd.cli.ended import clears_up, exit_code_of
 from yaqd.cli.exits import CommandError
-from yaqd.cli.options import json_option, quiet_option
+from yaqd.cli.options import FiniteFloat, json_option, quiet_option
 from yaqd.cli.output import print_json
 
 if TYPE_CHECKING:
     from yaqd.policies.curves.samples import Floats
     from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.gradient import GradientTerms
-
-
-def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not isfinite(value):
-        raise click.BadParameter(f"{value:g} is no size", context, parameter)
-    return value
 
 
 @click.command("train")
@@ -66,9 +59,8 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float | N
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0, 10, min_open=True),
+    type=FiniteFloat(0, 10, min_open=True),
     metavar="X",
-    callback=_finite,
     help="Size of evolution's first steps; small ones settle weights that are nearly there [default: 0.2].",
 )
 @click.option("--without-query", type=int, multiple=True, metavar="N", help="Leave a query out; may be repeated.")

@@ -146,20 +146,14 @@ def decide_all(plan: Plan, live: Live, mind: Mind, now_s: float) -> None:
 
 
 @jit
-def run_on(plan: Plan, live: Live, mind: Mind, next_job: int) -> None:
-    """Run to the end under the network, from where a run stands."""
+def run_learned(plan: Plan, live: Live, mind: Mind, next_job: int = 0) -> None:
+    """Run to the end under the network, from where a run stands. `next_job`: the first that has not come."""
     while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
             return
         if asks:
             decide_all(plan, live, mind, now_s)
-
-
-@jit
-def run_learned(plan: Plan, live: Live, mind: Mind) -> None:
-    """Run to the end under the network."""
-    run_on(plan, live, mind, 0)
 
 
 def finished(plan: Plan, live: Live) -> Finished:

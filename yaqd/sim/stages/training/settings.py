@@ -76,7 +76,7 @@ def nominal(graphs: GraphSet, seed: int, jobs: int, streams: bool, among: Ints, 
 
 
 def hundred(graphs: GraphSet, seed: int, among: Ints, slots: int = 100) -> Setting:
-    """Return ten jobs at once on twice the slots."""
+    """Return ten jobs at once, on a hundred slots as it is measured unless told."""
     return _with_reference(draw_load(graphs, seed, 10, 0.0, 0.0, among), Rules(slots))
 
 
