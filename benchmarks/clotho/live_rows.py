@@ -128,7 +128,6 @@ def run_live(load: GraphLoad, policy: str, folder: Path, slots: int) -> Ran:
     site = {
         "yarn.scheduler.capacity.resource-calculator": _CALCULATOR,
         "yaq.clotho.policy": policy,
-        "yaq.clotho.move": "100ms",
     }
     masters_mb = len(jobs) * _MASTER_MB
     shape = NodeShape(memory_mb=slots * _SLOT_MB + masters_mb, vcores=slots + len(jobs))

@@ -88,7 +88,7 @@ class Network:
         limit = np.clip(np.ceil(np.exp(np.minimum(logarithm, _EXPONENT_MAX)) - 1e-6), 1.0, float(scene.slots))
         job = np.repeat(np.arange(len(kept)), [len(one.stages) for one in kept])
         facts = np.concatenate([one.facts for one in kept])
-        score = self._stages(scene, rows, cluster, limit, job, facts)
+        score = self._stages(scene, rows, cluster, wanting, limit, job, facts)
         return Scores(
             job,
             np.concatenate([one.stages for one in kept]),
@@ -163,12 +163,12 @@ class Network:
 
     def _limits(self, scene: Scene, rows: Floats, cluster: Floats, wanting: float, mean_s: float) -> Floats:
         w, work = self._w, rows[:, _WORK]
-        ones = np.ones(len(rows))
+        ones, size, many = np.ones(len(rows)), np.log1p(work), log(max(wanting, 1.0))
         x = np.stack(
             (
                 ones,
-                np.log1p(work),
-                ones * log(max(wanting, 1.0)),
+                size,
+                ones * many,
                 ones * log(scene.slots / 50.0),
                 np.log((1.0 + work) / (1.0 + mean_s)),
                 np.log((1.0 + work) / (1.0 + rows[:, _LONGEST])),
@@ -177,6 +177,10 @@ class Network:
                 np.log1p(rows[:, _UNCLAIMED]),
                 np.log1p(rows[:, _OPEN_CLAIMS]),
                 np.log1p(rows[:, _WHOLE]),
+                size * size / 8.0,
+                size * many / 4.0,
+                np.log1p(rows[:, _LONGEST]),
+                ones * many * many / 2.0,
             ),
             axis=1,
         )
@@ -184,7 +188,9 @@ class Network:
         hidden = _leak(hidden + x @ w["limit_wide"])
         return np.asarray(x @ w["limit_linear"] + hidden @ w["limit_out"])
 
-    def _stages(self, scene: Scene, rows: Floats, cluster: Floats, limit: Floats, job: Ints, facts: Floats) -> Floats:
+    def _stages(
+        self, scene: Scene, rows: Floats, cluster: Floats, wanting: float, limit: Floats, job: Ints, facts: Floats
+    ) -> Floats:
         w, row = self._w, rows[job]
         work, has = row[:, _WORK], row[:, _HAS]
         x = np.empty((len(job), WIDE))
@@ -207,6 +213,14 @@ class Network:
         x[:, 15] = np.log((1.0 + work) / (1.0 + has))
         x[:, 16] = is_own * (has > limit[job])
         x[:, 17] = is_own * np.maximum(np.log(np.maximum(has, 1.0) / limit[job]), 0.0)
+        many = log(max(wanting, 1.0))
+        x[:, 18] = np.log1p(row[:, _UNCLAIMED])
+        x[:, 19] = x[:, 1] * many / 2.0
+        x[:, 20] = x[:, 10] * many / 2.0
+        x[:, 21] = is_own * x[:, 8]
+        x[:, 22] = np.log1p(row[:, _LONGEST])
+        x[:, 23] = is_own * many
+        x[:, 24] = np.log1p(facts[:, EST] * facts[:, CLAIMABLE])
         hidden = row[:, _SCORE_ADDS : _SCORE_ADDS + HEAD] + facts[:, _FACTS : _FACTS + HEAD]
         hidden = _leak(hidden + x @ w["score_wide"] + (cluster @ w["score_cluster"] + w["score_bias"]))
         return np.asarray(x @ w["score_linear"] + hidden @ w["score_out"])

@@ -18,8 +18,8 @@ EMB: Final = 8
 HID: Final = 8
 HEAD: Final = 8
 #: features that a head sees beside embeddings
-WIDE: Final = 18
-LIMIT_WIDE: Final = 11
+WIDE: Final = 25
+LIMIT_WIDE: Final = 15
 #: slope of the leaky rectifier below 0
 LEAK: Final = 0.2
 

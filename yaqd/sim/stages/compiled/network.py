@@ -11,7 +11,7 @@ from yaqd.policies.clotho.weights import arrays_of
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.jit import jit
 from yaqd.sim.stages.compiled.layers import add_product, leak, two_layers
-from yaqd.sim.stages.compiled.state import ACTIVE, Live, Plan
+from yaqd.sim.stages.compiled.state import ACTIVE, WANTING, Live, Plan
 
 ENTER: Final = AT["enter"]
 ENTER_BIAS: Final = AT["enter_bias"]
@@ -158,12 +158,16 @@ def embed_job(plan: Plan, live: Live, mind: Mind, job: int) -> None:
 
 @jit
 def wanting_and_mean(live: Live) -> tuple[int, float]:
-    """Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s."""
+    """Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s.
+
+    The first is kept for scores.
+    """
     many, work_s, wanting = live.counts[ACTIVE], 0.0, 0
     for at in range(many):
         own = live.jobs[live.active[at]]
         work_s += own.work_s
         wanting += 1 if own.unclaimed else 0
+    live.counts[WANTING] = wanting
     return wanting, work_s / max(many, 1)
 
 
@@ -227,6 +231,10 @@ def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, 
     x[8] = log(1.0 + own.unclaimed)
     x[9] = log(1.0 + own.open_claims)
     x[10] = log(1.0 + plan.jobs[job].whole_s)
+    x[11] = log(1.0 + own.work_s) ** 2 / 8.0
+    x[12] = log(1.0 + own.work_s) * x[2] / 4.0
+    x[13] = log(1.0 + own.longest_s)
+    x[14] = x[2] ** 2 / 2.0
     total = 0.0
     for i in range(LIMIT_WIDE):
         total += w[LIMIT_LINEAR + i] * x[i]
@@ -267,6 +275,14 @@ def score(plan: Plan, live: Live, mind: Mind, job: int, stage: int, source: int,
     x[15] = log((1.0 + own.work_s) / (1.0 + has))
     x[16] = is_own if has > own.limit else 0.0
     x[17] = is_own * max(log(max(has, 1) / own.limit), 0.0)
+    many = log(max(live.counts[WANTING], 1.0))
+    x[18] = log(1.0 + own.unclaimed)
+    x[19] = x[1] * many / 2.0
+    x[20] = x[10] * many / 2.0
+    x[21] = is_own * x[8]
+    x[22] = log(1.0 + own.longest_s)
+    x[23] = is_own * many
+    x[24] = log(1.0 + plan.stages[stage].est_s * now.claimable)
     total = 0.0
     for i in range(WIDE):
         total += w[SCORE_LINEAR + i] * x[i]

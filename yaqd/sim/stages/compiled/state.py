@@ -12,7 +12,7 @@ from yaqd.sim.stages.rules import DECIMA, Rules
 from yaqd.sim.workloads.graphs import GraphLoad
 
 #: of `Live.counts`
-ACTIVE, FREE, HEAP, SERIAL, DECISIONS, STARTED, LEFT, TRACED = range(8)
+ACTIVE, FREE, HEAP, SERIAL, DECISIONS, STARTED, LEFT, TRACED, WANTING = range(9)
 
 _PLAN_STAGE: Final = np.dtype(
     [("job", "i8"), ("source", "i8"), ("tasks", "i8"), ("est_s", "f8"), ("leaves_first", "i8")]
@@ -128,7 +128,7 @@ def live_of(plan: Plan, load: GraphLoad, trace: int = 0) -> Live:
     jobs["stages_left"] = np.diff(plan.jobs["first"])
     jobs["done_s"] = np.nan
     jobs["is_dirty"] = 1
-    count = np.zeros(8, dtype=np.int64)
+    count = np.zeros(WANTING + 1, dtype=np.int64)
     count[FREE], count[LEFT] = plan.slots, len(load)
     return Live(
         stages,
