@@ -49,11 +49,11 @@ def _follow(weights: Floats, load: GraphLoad, seed: int) -> tuple[float, Floats]
         now_s, next_job, _ = step(plan, live, next_job)
         for source in (-1, *live.active[: live.counts[ACTIVE]].tolist()):
             while idle := int(live.counts[FREE] if source < 0 else live.jobs["idle"][source]):
-                wanting, mean_s = look_with_slopes(plan, live, mind, tape)
+                mean_s = look_with_slopes(plan, live, mind, tape)
                 for job in live.active[: live.counts[ACTIVE]].tolist():
                     live.jobs["limit"][job] = float(rng.integers(1, 7))
                     up = float(rng.normal())
-                    total += up * limit_logarithm(plan, live, mind, job, wanting, mean_s)
+                    total += up * limit_logarithm(plan, live, mind, job, mean_s)
                     limit_slopes(mind, tape, job, up)
                 active = np.isin(plan.stages["job"], live.active[: live.counts[ACTIVE]])
                 found = np.flatnonzero((live.stages["claimable"] > 0) & active)

@@ -101,7 +101,8 @@ def _verified(arrays: dict[str, Any]) -> StageWeights:
     for name, shape in SHAPES:
         array = arrays[name]
         if array.dtype != np.dtype("<f4") or array.shape != shape:
-            raise WeightsError(f"{name} is {array.dtype} of shape {array.shape}, not float32 of {shape}")
+            found = f"{array.dtype} of shape {array.shape}, not float32 of {shape}"
+            raise WeightsError(f"{name} is {found}: of another version, train anew")
         if not np.isfinite(array).all():
             raise WeightsError(f"{name} has a number that is not finite")
     text, digest = (_text(arrays.get(name), name) for name in (_TOLD, _SUM))

@@ -157,35 +157,32 @@ def embed_job(plan: Plan, live: Live, mind: Mind, job: int) -> None:
 
 
 @jit
-def wanting_and_mean(live: Live) -> tuple[int, float]:
-    """Return how many jobs have tasks that nobody has claimed, and the mean work left of a job, s.
-
-    The first is kept for scores.
-    """
+def count_wanting(live: Live) -> float:
+    """Count the jobs that have tasks that nobody has claimed; return the mean work left of a job, s."""
     many, work_s, wanting = live.counts[ACTIVE], 0.0, 0
     for at in range(many):
         own = live.jobs[live.active[at]]
         work_s += own.work_s
         wanting += 1 if own.unclaimed else 0
     live.counts[WANTING] = wanting
-    return wanting, work_s / max(many, 1)
+    return float(work_s / max(many, 1))
 
 
 @jit
-def embed_cluster(plan: Plan, live: Live, mind: Mind) -> tuple[int, float]:
-    """Sum up all jobs in scratch 0 and set what heads add for the cluster; return `wanting_and_mean`."""
+def embed_cluster(plan: Plan, live: Live, mind: Mind) -> float:
+    """Sum up all jobs in scratch 0 and set what heads add for the cluster; return as `count_wanting`."""
     w, scratch = mind.weights, mind.scratch
     x = scratch[0]
     x[: EMB + CLUSTER] = 0.0
     many, spare = live.counts[ACTIVE], 0
-    wanting, mean_s = wanting_and_mean(live)
+    mean_s = count_wanting(live)
     for at in range(many):
         job = live.active[at]
         spare += live.jobs[job].idle + live.jobs[job].held
         for o in range(EMB):
             x[o] += mind.jobs[job, EMB + o] / 8.0
     x[EMB] = log(1.0 + many) / 3.0
-    x[EMB + 1] = log(1.0 + wanting) / 3.0
+    x[EMB + 1] = log(1.0 + live.counts[WANTING]) / 3.0
     x[EMB + 2] = log(1.0 + mean_s) / 8.0
     x[EMB + 3] = log(plan.slots / 50.0)
     x[EMB + 4] = log(1.0 + plan.move_s)
@@ -197,7 +194,7 @@ def embed_cluster(plan: Plan, live: Live, mind: Mind) -> tuple[int, float]:
         cluster[EMB + HEAD + o] = w[LIMIT_BIAS + o]
     add_product(w, SCORE_CLUSTER, EMB, HEAD, cluster, cluster[EMB:])
     add_product(w, LIMIT_CLUSTER, EMB, HEAD, cluster, cluster[EMB + HEAD :])
-    return wanting, mean_s
+    return mean_s
 
 
 @jit
@@ -207,22 +204,22 @@ def limit_of(logarithm: float, slots: int) -> float:
 
 
 @jit
-def set_limits(plan: Plan, live: Live, mind: Mind, wanting: int, mean_s: float) -> None:
+def set_limits(plan: Plan, live: Live, mind: Mind, mean_s: float) -> None:
     """Say how many containers each job should have."""
     for at in range(live.counts[ACTIVE]):
         own = live.jobs[live.active[at]]
-        own.value = limit_logarithm(plan, live, mind, live.active[at], wanting, mean_s)
+        own.value = limit_logarithm(plan, live, mind, live.active[at], mean_s)
         own.limit = limit_of(own.value, plan.slots)
 
 
 @jit
-def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, mean_s: float) -> float:
+def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, mean_s: float) -> float:
     """Return the logarithm of a job's limit. Features stay in scratch 5, the hidden layer in scratch 6."""
     w, own = mind.weights, live.jobs[job]
     x, hidden = mind.scratch[5], mind.scratch[6]
     x[0] = 1.0
     x[1] = log(1.0 + own.work_s)
-    x[2] = log(max(wanting, 1.0))
+    x[2] = log(max(live.counts[WANTING], 1.0))
     x[3] = log(plan.slots / 50.0)
     x[4] = log((1.0 + own.work_s) / (1.0 + mean_s))
     x[5] = log((1.0 + own.work_s) / (1.0 + own.longest_s))
@@ -231,10 +228,10 @@ def limit_logarithm(plan: Plan, live: Live, mind: Mind, job: int, wanting: int, 
     x[8] = log(1.0 + own.unclaimed)
     x[9] = log(1.0 + own.open_claims)
     x[10] = log(1.0 + plan.jobs[job].whole_s)
-    x[11] = log(1.0 + own.work_s) ** 2 / 8.0
-    x[12] = log(1.0 + own.work_s) * x[2] / 4.0
+    x[11] = x[1] * x[1] / 8.0
+    x[12] = x[1] * x[2] / 4.0
     x[13] = log(1.0 + own.longest_s)
-    x[14] = x[2] ** 2 / 2.0
+    x[14] = x[2] * x[2] / 2.0
     total = 0.0
     for i in range(LIMIT_WIDE):
         total += w[LIMIT_LINEAR + i] * x[i]

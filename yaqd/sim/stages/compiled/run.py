@@ -8,11 +8,11 @@ from yaqd.sim.stages.compiled.jit import jit
 from yaqd.sim.stages.compiled.network import (
     Mind,
     choose_learned,
+    count_wanting,
     embed_cluster,
     embed_job,
     mind_of,
     set_limits,
-    wanting_and_mean,
 )
 from yaqd.sim.stages.compiled.state import (
     ACTIVE,
@@ -118,8 +118,8 @@ def look(plan: Plan, live: Live, mind: Mind) -> None:
             refresh(plan, live, job)
             if mind.has_graph:
                 embed_job(plan, live, mind, job)
-    wanting, mean_s = embed_cluster(plan, live, mind) if mind.has_graph else wanting_and_mean(live)
-    set_limits(plan, live, mind, wanting, mean_s)
+    mean_s = embed_cluster(plan, live, mind) if mind.has_graph else count_wanting(live)
+    set_limits(plan, live, mind, mean_s)
 
 
 @jit

@@ -108,7 +108,6 @@ def draw_limits(
     tape: Tape,
     course: Course,
     chances: Chances,
-    wanting: int,
     mean_s: float,
     worth: float,
 ) -> None:
@@ -120,7 +119,7 @@ def draw_limits(
             continue
         if kept.stages_left != own.stages_left or kept.active != live.counts[ACTIVE]:
             moved = normal(chances, course)
-            kept.logarithm = limit_logarithm(plan, live, mind, job, wanting, mean_s) + chances.width * moved
+            kept.logarithm = limit_logarithm(plan, live, mind, job, mean_s) + chances.width * moved
             kept.stages_left, kept.active = own.stages_left, live.counts[ACTIVE]
             if chances.learns:
                 limit_slopes(mind, tape, job, worth * moved / chances.width)
@@ -223,8 +222,8 @@ def decide_drawn(
         idle = live.counts[FREE] if source < 0 else live.jobs[source].idle
         if idle == 0:
             return
-        wanting, mean_s = look_with_slopes(plan, live, mind, tape)
-        draw_limits(plan, live, mind, tape, course, chances, wanting, mean_s, worth)
+        mean_s = look_with_slopes(plan, live, mind, tape)
+        draw_limits(plan, live, mind, tape, course, chances, mean_s, worth)
         stage, many = draw_stage(plan, live, mind, tape, course, chances, source, idle, worth)
         if chances.learns:
             settle_cluster(live, mind, tape)

@@ -233,7 +233,7 @@ def settle_stage(plan: Plan, mind: Mind, tape: Tape, stage: int, begin: int) -> 
 
 
 @jit
-def look_with_slopes(plan: Plan, live: Live, mind: Mind, tape: Tape) -> tuple[int, float]:
+def look_with_slopes(plan: Plan, live: Live, mind: Mind, tape: Tape) -> float:
     """Embed all jobs that changed, and the cluster, after what waits was settled; return as `embed_cluster`."""
     for at in range(live.counts[ACTIVE]):
         job = live.active[at]
@@ -245,9 +245,9 @@ def look_with_slopes(plan: Plan, live: Live, mind: Mind, tape: Tape) -> tuple[in
             copy(mind.scratch[4], tape.job_inputs[job, EMB:], JOB_RAW)
             for stage in range(plan.jobs[job].first, plan.jobs[job + 1].first):
                 tape.is_embedded[stage] = live.stages[stage].ended < plan.stages[stage].tasks
-    wanting, mean_s = embed_cluster(plan, live, mind)
+    mean_s = embed_cluster(plan, live, mind)
     copy(mind.scratch[0], tape.cluster_inputs, EMB + CLUSTER)
-    return wanting, mean_s
+    return mean_s
 
 
 @jit
