@@ -9,7 +9,7 @@ from tests.policies.clotho.scenes import chain, job, random_job, scene
 from yaqd.policies.clotho.heuristics import WeightedFair
 from yaqd.policies.clotho.learned import FallBack, Learned
 from yaqd.policies.clotho.network import Network, allowed, limit_chances, softmax
-from yaqd.policies.clotho.shapes import SIZE
+from yaqd.policies.clotho.shapes import AT, HEAD, SIZE
 from yaqd.policies.clotho.weights import arrays_of, pack
 
 WEIGHTS = 0.3 * np.random.default_rng(2).normal(size=SIZE)
@@ -26,6 +26,21 @@ def test_kept_embeddings_give_the_scores_of_a_fresh_network(seeds: list[int], ot
     found, fresh = kept.scores(scene(*jobs, source=0)), Network(arrays_of(WEIGHTS)).scores(scene(*jobs, source=0))
     assert np.allclose(found.score, fresh.score, rtol=0, atol=1e-9)
     assert np.allclose(found.logarithm, fresh.logarithm, rtol=0, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 1_000), min_size=1, max_size=8))
+def test_layers_that_count_for_nothing_change_no_score(seeds: list[int]) -> None:
+    """They are left out where all weights of both heads' hidden layers are 0."""
+    linear = WEIGHTS.copy()
+    for name in ("score_out", "limit_out"):
+        linear[AT[name] : AT[name] + HEAD] = 0.0
+    all_layers = linear.copy()
+    all_layers[AT["score_out"]] = all_layers[AT["limit_out"]] = 1e-200
+    found = scene(*map(random_job, seeds), source=0)
+    short, whole = (Network(arrays_of(weights)).scores(found) for weights in (linear, all_layers))
+    assert (short.score == whole.score).all()
+    assert (short.logarithm == whole.logarithm).all()
 
 
 @settings(deadline=None, max_examples=30)

@@ -77,6 +77,8 @@ class Network:
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
         self._w: Final = {name: np.asarray(array, dtype=np.float64) for name, array in weights.items()}
+        # no hidden layer has a say in scores and limits, so none is worked out, nor any embedding
+        self._is_linear: Final = not (self._w["score_out"].any() or self._w["limit_out"].any())
         self._kept: dict[int, _Kept] = {}
 
     def scores(self, scene: Scene) -> Scores:
@@ -123,20 +125,27 @@ class Network:
         block = block_of(jobs, scene.unknown_s)
         chains = chains_of(block)
         chosen, number, facts, cuts = choosable(block, chains)
-        raw = _stage_features(block, chains, scene.slots)
+        rows = _job_rows(jobs, chains)
+        if not self._is_linear:
+            rows, adds = self._embed_block(block, chains, rows, scene.slots, chosen)
+            facts = np.concatenate((facts, adds), axis=1)
+        # cut, not copied: the parts of a block are kept about as long as each other
+        under = (scene.slots, scene.unknown_s)
+        each = zip(jobs, rows, cuts[:-1], cuts[1:], strict=True)
+        return [_Kept(job, under, row, number[low:high], facts[low:high]) for job, row, low, high in each]
+
+    def _embed_block(
+        self, block: Block, chains: Chains, plain: Floats, slots: int, chosen: Ints
+    ) -> tuple[Floats, Floats]:
+        """Return rows of jobs, and what the score adds for the stages chosen."""
+        raw = _stage_features(block, chains, slots)
         own = self._pass_messages(block, _leak(raw @ self._w["enter"] + self._w["enter_bias"]))
         both = np.concatenate((raw, own), axis=1)
         told = np.where((block.unfinished > 0)[:, None], self._two("job_f", both), 0.0)
         embedding = self._two("job_g", np.add.reduceat(told, block.begin, axis=0))
-        plain = _job_rows(jobs, chains)
-        message = self._two("cluster_f", np.concatenate((_job_features(plain, scene.slots), embedding), axis=1))
+        message = self._two("cluster_f", np.concatenate((_job_features(plain, slots), embedding), axis=1))
         adds = (embedding @ self._w["score_job"], embedding @ self._w["limit_job"])
-        rows = np.concatenate((plain, message, *adds), axis=1)
-        # cut, not copied: the parts of a block are kept about as long as each other
-        facts = np.concatenate((facts, both[chosen] @ self._w["score_stage"]), axis=1)
-        under = (scene.slots, scene.unknown_s)
-        each = zip(jobs, rows, cuts[:-1], cuts[1:], strict=True)
-        return [_Kept(job, under, row, number[low:high], facts[low:high]) for job, row, low, high in each]
+        return np.concatenate((plain, message, *adds), axis=1), both[chosen] @ self._w["score_stage"]
 
     def _pass_messages(self, block: Block, own: Floats) -> Floats:
         """Return embeddings of stages; `own` is what they begin with."""
@@ -146,9 +155,12 @@ class Network:
         return own
 
     def _cluster(self, scene: Scene, rows: Floats) -> tuple[Floats, float, float]:
+        """Return the embedding of the cluster, how many jobs want containers, and the mean work of all, s."""
         many = len(rows)
         wanting = float((rows[:, _UNCLAIMED] > 0).sum())
         mean_s = float(rows[:, _WORK].sum()) / many
+        if self._is_linear:
+            return np.empty(0), wanting, mean_s
         x = np.empty(EMB + CLUSTER)
         x[:EMB] = rows[:, _TOLD : _TOLD + EMB].sum(axis=0) / _JOBS
         x[EMB:] = (
@@ -184,6 +196,8 @@ class Network:
             ),
             axis=1,
         )
+        if self._is_linear:
+            return np.asarray(x @ w["limit_linear"])
         hidden = rows[:, _LIMIT_ADDS : _LIMIT_ADDS + HEAD] + (cluster @ w["limit_cluster"] + w["limit_bias"])
         hidden = _leak(hidden + x @ w["limit_wide"])
         return np.asarray(x @ w["limit_linear"] + hidden @ w["limit_out"])
@@ -221,6 +235,8 @@ class Network:
         x[:, 22] = np.log1p(row[:, _LONGEST])
         x[:, 23] = is_own * many
         x[:, 24] = np.log1p(facts[:, EST] * facts[:, CLAIMABLE])
+        if self._is_linear:
+            return np.asarray(x @ w["score_linear"])
         hidden = row[:, _SCORE_ADDS : _SCORE_ADDS + HEAD] + facts[:, _FACTS : _FACTS + HEAD]
         hidden = _leak(hidden + x @ w["score_wide"] + (cluster @ w["score_cluster"] + w["score_bias"]))
         return np.asarray(x @ w["score_linear"] + hidden @ w["score_out"])
