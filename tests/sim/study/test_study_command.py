@@ -33,10 +33,22 @@ def test_a_folder_is_needed() -> None:
     assert "--out DIR" in result.stderr
 
 
-def test_a_page_is_of_both_sides(tmp_path: Path) -> None:
-    result = run("--out", str(tmp_path), "--side", "ours", "--page", str(tmp_path / "study.md"))
+@pytest.mark.parametrize("words", [("--side", "ours"), ("--cell", "jobs fifo")])
+def test_a_page_is_of_all_cells(tmp_path: Path, words: tuple[str, str]) -> None:
+    result = run("--out", str(tmp_path), *words, "--page", str(tmp_path / "study.md"))
     assert result.exit_code == BAD_INPUT
-    assert "leave --side out" in result.stderr
+    assert "leave --side and --cell out" in result.stderr
+
+
+def test_cells_are_chosen_by_what_their_names_and_factors_hold() -> None:
+    found = json.loads(run("--list", "--json", "--only", "main", "--cell", "events off, asks on, jobs fifo").stdout)
+    assert {cell["factors"]["queues"] for cell in found["cells"]} == {"off", "auto", "always"}
+    assert all(cell["factors"].items() >= {"events": "off", "jobs": "fifo"}.items() for cell in found["cells"])
+    others = json.loads(run("--list", "--json", "--only", "others", "--cell", "workload 1-sec").stdout)["cells"]
+    assert [cell["factors"] for cell in others] == 4 * [{"workload": "1-sec"}]
+    none = run("--list", "--cell", "jobs last")
+    assert none.exit_code == BAD_INPUT
+    assert "no cell is called so" in none.stderr
 
 
 @pytest.mark.slow
@@ -58,6 +70,9 @@ def test_a_small_study_runs_and_is_taken_up(tmp_path: Path) -> None:
     assert len(starts) == 2
     assert starts[0]["digest"] == starts[1]["digest"]
     assert len(rows) - len(starts) == len(lines) - 1
+    some = run(*words, "--cell", "ours")
+    assert some.exit_code == 0, some.output
+    assert "ours as shipped" in some.stdout
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ of other code. --from-store runs nothing and takes them, for tables and the page
 Example:
   yaq sim study --list
   yaq sim study --out /tmp/study --only main --workers 2
+  yaq sim study --out /tmp/cell --only main --cell "events off, asks on, jobs fifo" --seeds 20
   yaq sim study --out /tmp/study --from-store --page study.md
 """
 
@@ -38,6 +39,9 @@ Example:
 @click.option("--only", type=click.Choice(("main", "loads", "others")), multiple=True,
               help="A part of it; may be repeated [default: all].")  # fmt: skip
 @click.option("--side", type=click.Choice(("stock", "ours")), help="Systems of one side alone [default: both].")
+@click.option(
+    "--cell", default="", metavar="TEXT", help="Cells alone whose name or factors hold TEXT (--list has them)."
+)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds of each cell [default: 5, quick: 1].")
 @click.option("--nodes", type=click.IntRange(4, 10_000), default=80, show_default=True, metavar="N",
@@ -54,11 +58,13 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
     from yaqd.sim.study.store import StoreError, StudyStore
 
     chosen = cells(tuple(part for part in PARTS if part in (only or PARTS)))
-    chosen = [cell for cell in chosen if options["side"] in (None, cell.side)]
+    chosen = [cell for cell in chosen if options["side"] in (None, cell.side) and options["cell"] in _said(cell)]
+    if not chosen:
+        raise CommandError(f"--cell {options['cell']}: no cell is called so; --list has all")
     chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"])
     seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
-    if options["page"] is not None and options["side"] is not None:
-        raise CommandError("--page holds both sides against each other: leave --side out")
+    if options["page"] is not None and (options["side"] is not None or options["cell"]):
+        raise CommandError("--page holds all cells against each other: leave --side and --cell out")
     if out is None and not is_list:
         raise CommandError("--out DIR is missing: the folder where results are kept")
     try:
@@ -71,6 +77,10 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
         _show(chosen, seeds, store, options["page"], options["note"], options["as_json"], is_quick)
     except StoreError as error:
         raise CommandError(str(error)) from None
+
+
+def _said(cell: "StudyCell") -> str:
+    return ", ".join((cell.name, *(f"{factor} {level}" for factor, level in cell.factors)))
 
 
 def _list(cells: "Sequence[StudyCell]", seeds: Sequence[int], store: "StudyStore", workers: int, as_json: bool) -> None:
