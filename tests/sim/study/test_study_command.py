@@ -70,9 +70,17 @@ def test_a_small_study_runs_and_is_taken_up(tmp_path: Path) -> None:
     assert len(starts) == 2
     assert starts[0]["digest"] == starts[1]["digest"]
     assert len(rows) - len(starts) == len(lines) - 1
-    some = run(*words, "--cell", "ours")
+    # two of stock and one of ours, which no table of the whole holds against each other
+    some = run(*words, "--cell", "as", "--json")
     assert some.exit_code == 0, some.output
-    assert "ours as shipped" in some.stdout
+    found = json.loads(some.stdout)
+    assert {cell["cell"] for cell in found["cells"]} == {"stock: fair, asynchronous", "ours as shipped"}
+    (table,) = found["tables"]
+    assert len(table["rows"]) == len(found["cells"])
+    ours = json.loads(run(*words, "--cell", "ours", "--json").stdout)
+    assert [table["title"] for table in ours["tables"]][1:] == [
+        "auto against the better of queues always and none, the worst cells"
+    ]
 
 
 @pytest.mark.slow

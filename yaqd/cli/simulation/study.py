@@ -55,6 +55,7 @@ Example:
 @json_option
 def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool, **options: Any) -> None:
     from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, scaled, small
+    from yaqd.sim.study.report.tables import Results
     from yaqd.sim.study.store import StoreError, StudyStore
 
     chosen = cells(tuple(part for part in PARTS if part in (only or PARTS)))
@@ -74,7 +75,8 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
             return
         if not options["from_store"]:
             _run(chosen, seeds, store, options["workers"])
-        _show(chosen, seeds, store, options["page"], options["note"], options["as_json"], is_quick)
+        shows = {"are_some": bool(options["cell"]), "is_quick": is_quick, "as_json": options["as_json"]}
+        _show(Results(chosen, seeds, store), options["page"], options["note"], **shows)
     except StoreError as error:
         raise CommandError(str(error)) from None
 
@@ -119,26 +121,17 @@ def _run(cells: "Sequence[StudyCell]", seeds: Sequence[int], store: "StudyStore"
         raise CommandError(f"study: {error}", FAILED) from None
 
 
-def _show(
-    cells: "Sequence[StudyCell]",
-    seeds: Sequence[int],
-    store: "StudyStore",
-    page: Path | None,
-    note: str,
-    as_json: bool,
-    is_quick: bool,
-) -> None:
+def _show(results: "Results", page: Path | None, note: str, *, are_some: bool, is_quick: bool, as_json: bool) -> None:
+    from yaqd.sim.study.report.findings import all_tables, chosen_tables, lines
     from yaqd.sim.study.report.findings import as_json as results_json
-    from yaqd.sim.study.report.findings import lines
-    from yaqd.sim.study.report.tables import Results
 
-    results = Results(cells, seeds, store)
     if page is not None:
         _write(page, results, note)
+    tables = chosen_tables(results) if are_some else all_tables(results)
     if as_json:
-        print_json(results_json(results))
+        print_json(results_json(results, tables))
     else:
-        for line in lines(results, quick=is_quick):
+        for line in lines(results, tables, quick=is_quick):
             click.echo(line)
 
 

@@ -167,6 +167,8 @@ class AutoCell:
     auto_s: float
     always_s: float
     off_s: float
+    #: how many times as fast it is as the better of both, seed by seed
+    faster: Interval
 
     @property
     def worth(self) -> float:
@@ -185,8 +187,10 @@ def auto_cells(results: Results, metric: str) -> Iterator[AutoCell]:
         for where, three in found.items():
             if len(three) == 3:
                 times_s = {queues: results.mean(cell, metric).mid for queues, cell in three.items()}
+                better = three[min(("always", "off"), key=times_s.__getitem__)]
+                faster = ratio(results.values(better, metric), results.values(three["auto"], metric))
                 said = f"{part}, load {where[0]:g}" + "".join(f", {one}" for one in where[1:])
-                yield AutoCell(said, metric, times_s["auto"], times_s["always"], times_s["off"])
+                yield AutoCell(said, metric, times_s["auto"], times_s["always"], times_s["off"], faster)
 
 
 def _queues_of(cell: StudyCell) -> str:

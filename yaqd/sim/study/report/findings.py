@@ -1,6 +1,6 @@
 """The tables that say what was found: effects of switches, bests, queues at nodes, loads, one thing at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from yaqd.sim.experiments.report import number, table
@@ -109,11 +109,11 @@ def auto_table(results: Results, most: int = 8) -> StudyTable:
     for metric, name in SHOWN:
         found = sorted(auto_cells(results, metric), key=lambda cell: cell.worth)
         within = sum(1 for cell in found if cell.worth >= _WITHIN)
-        rows.append((name, f"{within} of {len(found)} cells are within 3 %", "", "", "", ""))
+        rows.append((name, f"{within} of {len(found)} cells are within 3 %", "", "", "", "", ""))
         for cell in found[:most]:
             times_s = (number(one, 1) for one in (cell.auto_s, cell.always_s, cell.off_s))
-            rows.append((name, cell.where, *times_s, f"{cell.worth:.3f}"))
-    headings = ("by", "cell", "auto, s", "always, s", "none, s", "the better of both / auto")
+            rows.append((name, cell.where, *times_s, f"{cell.worth:.3f}", ratio_text(cell.faster)))
+    headings = ("by", "cell", "auto, s", "always, s", "none, s", "the better of both / auto", "seed by seed")
     return StudyTable("auto against the better of queues always and none, the worst cells", headings, tuple(rows))
 
 
@@ -171,6 +171,20 @@ def other_table(results: Results) -> StudyTable:
     return StudyTable("median and 95th percentile with one thing changed, s", headings, tuple(rows))
 
 
+def chosen_tables(results: Results) -> Iterator[StudyTable]:
+    """Yield the figures of cells that were chosen from the study, and how auto does among them."""
+    *columns, _ = COLUMNS  # the last is the capacity, which is measured for the others
+    rows = []
+    for cell in (cell for part in PARTS for cell in results.cells(part)):
+        factors = "" if cell.part == "main" else ", ".join(f"{factor} {level}" for factor, level in cell.factors)
+        figures = (plus_minus(results.mean(cell, metric), digits, more) for metric, _, digits, more in columns)
+        rows.append((cell.part, f"{cell.load:g}", cell.name, factors, *figures))
+    names = ("part", "load", "system", "with", *(heading for _, heading, _, _ in columns))
+    yield StudyTable("cells", names, tuple(rows))
+    if any(True for metric, _ in SHOWN for _ in auto_cells(results, metric)):
+        yield auto_table(results)
+
+
 def all_tables(results: Results) -> Iterator[StudyTable]:
     """Yield every table of the parts that are there, in the order of the page; of one side alone its figures."""
     if results.cells("main"):
@@ -188,11 +202,11 @@ def all_tables(results: Results) -> Iterator[StudyTable]:
         yield other_table(results)
 
 
-def lines(results: Results, *, quick: bool) -> Iterator[str]:
+def lines(results: Results, tables: Iterable[StudyTable], *, quick: bool) -> Iterator[str]:
     """Yield what is printed at the end of a run."""
     if quick:
         yield "QUICK: a small part of the study; the figures say only that it runs"
-    for found in all_tables(results):
+    for found in tables:
         yield found.title
         yield from table(found.headings, found.rows)
         yield ""
@@ -200,10 +214,10 @@ def lines(results: Results, *, quick: bool) -> Iterator[str]:
         yield f"{part}: {many} runs are missing"
 
 
-def as_json(results: Results) -> dict[str, Any]:
+def as_json(results: Results, found: Iterable[StudyTable]) -> dict[str, Any]:
     """Return the figures of each cell by seed, and the tables, as JSON has them."""
     cells = [_json_cell(results, cell) for part in PARTS for cell in results.cells(part)]
-    tables = [{"title": t.title, "headings": t.headings, "rows": t.rows} for t in all_tables(results)]
+    tables = [{"title": t.title, "headings": t.headings, "rows": t.rows} for t in found]
     return {"cells": cells, "tables": tables, "missing": results.missing(), "starts": results.store.starts}
 
 
