@@ -19,6 +19,7 @@ from tez_adapter.tasks.local_tasks import LocalTasks, Work
 from yaqd.cli.jobs.dag import dag
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError
+from yaqd.mapreduce.errors import SampleError
 
 INPUTS = {"one": ["a bb a", "ccc bb", "", "dddd a a"], "two": ["bb x", "a yy", "q a bb"]}
 #: whichever input is read first has more splits than the other, or fewer
@@ -193,6 +194,58 @@ def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -
         run_flow_here(plan_script(conf, str(path), paths), conf, tasks)
     assert lines_below(tmp_path / "first") == ['0\t["a"]', '2\t["a","b"]', '4\t["a","b","c"]']
     assert lines_below(tmp_path / "second") == ["0\t[\"['a']\"]", "2\t[\"['a', 'b']\"]", "4\t[\"['a', 'b', 'c']\"]"]
+
+
+@pytest.mark.parametrize(("apart", "ends"), [(True, False), (False, False), (False, True)])
+def test_a_step_that_keeps_what_it_gets_has_it_as_it_was(tmp_path: Path, apart: bool, ends: bool) -> None:
+    """Whether it is fused with the step before, or with the sort of the step behind, or runs in tasks of its own."""
+    path = tmp_path / "job.py"
+    path.write_text(
+        STEPS
+        + "class Buffer(Job):\n"
+        + "    def setup(self):\n"
+        + "        self.buffer = {}\n"
+        + "    def map(self, key, value):\n"
+        + "        self.buffer['value'] = value\n"
+        + "        yield key, self.buffer\n"
+        + "class Keeps(Job):\n"
+        + "    def setup(self):\n"
+        + "        self.kept = []\n"
+        + "    def map(self, key, value):\n"
+        + "        self.kept.append(value)\n"
+        + "        return ()\n"
+        + "    def cleanup(self):\n"
+        + "        yield 'all', str([each['value'] for each in self.kept])\n"
+        + ("class Last(Keeps, Gather):\n    pass\n" if ends else "class Last(Keeps):\n    pass\n")
+        + f'flow.read("one").then(Buffer).then(Last, apart={apart}).write("out")\n'
+    )
+    (tmp_path / "one").write_text("a\nb\na\n")
+    conf = Configuration.load(None, environ={})
+    with LocalTasks(lambda before: work_of_flow(str(path), {}, before), conf) as tasks:
+        run_flow_here(
+            plan_script(conf, str(path), {name: str(tmp_path / name) for name in ("one", "out")}), conf, tasks
+        )
+    # a step with a reduce ends twice, and has kept nothing the second time
+    assert "'a', 'b', 'a'" in lines_below(tmp_path / "out")[0]
+
+
+def test_keys_that_come_of_a_side_are_not_sampled(tmp_path: Path) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(
+        STEPS
+        + "class Ordered(Job):\n"
+        + "    partitioner = 'range'\n"
+        + "    def setup(self):\n"
+        + "        self.known = dict(self.task.sides['words'])\n"
+        + "    def reduce(self, key, values):\n"
+        + "        yield key, len(list(values))\n"
+        + 'words = flow.read("one").then(Words)\n'
+        + 'flow.read("one").then(Ordered, reduces=2, sides={"words": words}).write("out")\n'
+    )
+    (tmp_path / "one").write_text("a\nb\n")
+    paths = {name: str(tmp_path / name) for name in ("one", "out")}
+    with pytest.raises(SampleError, match="its sides are not there before the job runs: with reduces=1"):
+        plan_script(Configuration.load(None, environ={}), str(path), paths)
 
 
 @pytest.mark.parametrize("order", ["one, two", "two, one", "one, one", "two, two, one"])

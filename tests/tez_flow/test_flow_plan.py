@@ -47,6 +47,13 @@ def test_what_follows_without_a_shuffle_is_one_stage() -> None:
     assert [edge.kind for stage in plan.stages for edge in stage.edges] == [EdgeKind.SHUFFLE] * 2
 
 
+def test_a_step_that_is_called_as_a_numbered_stage_keeps_its_name_apart() -> None:
+    numbered = type("Count (2)", (Count,), {})
+    flow = Flow()
+    flow.read("in").then(numbered).then(Count).then(Count).write("out")
+    assert [stage.name for stage in planned(flow, 1).stages] == ["in:Count (2)", "Count (2)", "Count", "Count (3)"]
+
+
 def test_one_output_is_read_by_many_and_made_once() -> None:
     flow = Flow()
     words = flow.read("in").then(Count, reduces=2)

@@ -31,6 +31,7 @@ from tez_adapter.tasks.scripts import CheckedScript, is_given, sample_boundaries
 from tez_adapter.tasks.task_output import OutputFiles
 from yaqd.config import Configuration
 from yaqd.mapreduce import Counters, InputFormat, JobError, declared_params, split_script
+from yaqd.mapreduce.errors import SampleError
 from yaqd.mapreduce.flow import Flow, NodeKind
 from yaqd.proto import job_pb2 as pb
 from yaqd.storage import InputSplit, compute_splits, output_codec
@@ -156,7 +157,13 @@ def _boundaries(
                 "the job runs: read files with it, or give it reduces=1"
             )
         script = CheckedScript(node.job, path, "", program.params[step])
-        keys = sample_boundaries(script, splits[reads.index(source)], node.reduces, conf)
+        try:
+            keys = sample_boundaries(script, splits[reads.index(source)], node.reduces, conf)
+        except SampleError as error:
+            if not node.sides:
+                raise
+            why = f"{error}; its sides are not there before the job runs: with reduces=1 no keys are sampled"
+            raise SampleError(why, detail=error.detail) from None
         found[step] = tuple(key.hex() for key in keys)
     return found
 

@@ -1,7 +1,7 @@
 """What happens to pairs within a task of a stage: a tree of steps, whose leaves sort for other tasks or write output.
 
-Pairs move as they are asked for where one branch takes them, and in batches where several do. Each of several gets
-pairs of its own: what one step changes, another does not see.
+Pairs move as they are asked for where one branch takes them, and in batches where several do. Each step gets pairs of
+its own, with the types that they have from another task: what one step changes, another does not see.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +46,9 @@ class Fork:
 
     def take(self, pairs: Iterator[Pair]) -> None:
         if len(self.sinks) == 1:
-            self.sinks[0].take(pairs)
+            (sink,) = self.sinks
+            # what sorts or writes makes bytes of a pair at once
+            sink.take(map(_own, pairs) if _has_step(sink) else pairs)
             return
         # each pair counts as it is when it is yielded: the step may change and yield the same object again
         while batch := list(map(_own, islice(pairs, _BATCH_PAIRS))):
@@ -63,17 +65,25 @@ class Fork:
             sink.abandon()
 
 
+def _has_step(sink: Sink) -> bool:
+    return isinstance(sink, MapStep) or (isinstance(sink, Shuffled) and sink.job is not None)
+
+
 def _own(pair: Pair) -> Pair:
     try:
         key, value = pair
     except (TypeError, ValueError) as error:
-        refuse_no_pairs("a step", error, __file__)
+        refuse_no_pairs("the step before", error, __file__)
         raise
-    if type(key) not in _FIXED:
+    if not _is_fixed(key):
         key = decode_key(encode_key(key))
-    if type(value) not in _FIXED:
+    if not _is_fixed(value):
         value = decode_value(encode_value(value))
     return key, value
+
+
+def _is_fixed(one: Any) -> bool:
+    return type(one) in _FIXED or (type(one) is tuple and all(type(each) in _FIXED for each in one))
 
 
 def mapped(job: Job, pairs: Iterator[Pair]) -> Iterator[Pair]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any, Final, Self
 
 from yaqd.mapreduce.errors import JobError
@@ -311,8 +312,9 @@ def _named(order: Sequence[int], nodes: Sequence[FlowNode], trees: Mapping[int, 
         first = trees[head][0] if trees[head] else Branch()
         if nodes[head].kind is NodeKind.READ:
             name = f"{name}:{nodes[first.step].name}" if first.step >= 0 else name
-        taken = [each for each in found.values() if each == name or each.startswith(f"{name} (")]
-        found[head] = f"{name} ({len(taken) + 1})" if taken else name
+        taken = set(found.values())
+        numbered = (f"{name} ({number})" for number in count(2))
+        found[head] = name if name not in taken else next(each for each in numbered if each not in taken)
     return found
 
 
