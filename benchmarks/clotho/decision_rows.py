@@ -42,9 +42,12 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
         if options.wants(row_id):
             progress(row_id)
             with one_thread():
-                took = [each * 1e3 for each in decision_s(data, jobs, changed)]
+                took, whole = (
+                    [each * 1e3 for each in decision_s(each, jobs, changed)] for each in (data, _all_layers(data))
+                )
             rows.append(Row(row_id, median(took), None, "ms", None, spread(took), len(took)))
-            beside[row_id] = {"at most": f"{most_ms:g} ms", "changed": changed}
+            said = f"{median(whole):.2f} ms"
+            beside[row_id] = {"at most": f"{most_ms:g} ms", "changed": changed, "with all layers": said}
     if options.wants("weights"):
         rows.append(Row("weights", len(data) / 1024, None, "KB", None, 0.0, 1))
         beside["weights"] = {"at most": "64 KB"}
@@ -58,6 +61,13 @@ def _weights() -> bytes:
         return shipped_weights()
     except FileNotFoundError:
         return pack(beginning(1), {})
+
+
+def _all_layers(data: bytes) -> bytes:
+    """Return weights that differ by next to nothing, of which no layer is left out: those that ship are linear."""
+    weights = unpack(data).flat()
+    weights[AT["score_out"]] += 1e-12
+    return pack(weights, {})
 
 
 def _job(rng: np.random.Generator) -> StageJob:
@@ -96,9 +106,7 @@ def _graphs() -> GraphSet:
 
 
 def _environment(options: Options, data: bytes, rows: list[Row], beside: dict[str, Mapping[str, Any]]) -> None:
-    load, weights = stream(_graphs(), 30_000), unpack(data).flat()
-    # shipped weights may be linear: here all layers are worked out
-    weights[AT["score_out"]] += 1e-12
+    load, weights = stream(_graphs(), 30_000), unpack(_all_layers(data)).flat()
     middle = WEIGHTED[len(WEIGHTED) // 2]
     runs: dict[str, Callable[[], list[Finished]]] = {
         "environment": lambda: run_contender(middle, [load], DECIMA),

@@ -85,6 +85,55 @@ def test_a_run_that_is_stopped_says_how_it_goes_on(
     assert [one["generation"] for one in unpack(out.read_bytes()).told["curve"]] == [0, 5]
 
 
+@pytest.mark.usefixtures("_no_search")
+def test_a_run_goes_on_as_it_began(tmp_path: Path) -> None:
+    words = (*_TRAIN, "--output", str(tmp_path / "w.npz"))
+    assert _yaq(*words, "--from-nothing", "--generations", "2")[0] == 0
+    other = "began with other weights: --resume wants --start or --from-nothing as then"
+    for more, says in (
+        ((), other),
+        (("--start", str(tmp_path / "w.npz")), other),
+        (("--from-nothing", "--generations", "1"), "--generations 1: "),
+    ):
+        code, said = _yaq(*words, "--resume", *more)
+        assert (code, says in said) == (2, True), said
+    assert _yaq(*words, "--resume", "--from-nothing", "--generations", "4")[0] == 0
+    assert not (tmp_path / "w.npz.new").exists()
+
+
+@pytest.mark.usefixtures("_no_search")
+def test_a_run_that_is_killed_in_its_first_generation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(*words: Any) -> None:
+        raise MemoryError  # as good as a kill -9: nothing is saved on the way out
+
+    words = (*_TRAIN, "--output", str(tmp_path / "w.npz"), "--generations", "1")
+    with monkeypatch.context() as patch:
+        patch.setattr(trainers, "evolve", dies)
+        assert _yaq(*words)[0] == 1
+    assert _yaq(*words, "--resume")[0] == 0
+
+
+@pytest.mark.usefixtures("_no_search")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--minutes", "nan"), "nan is no finite number"),
+        (("--slots", "100000000000"), "is not in the range 0<=x<=10000"),
+        (("--without-query", "99"), "--without-query 99: no graph has it; there are "),
+        (("--without-size", "7"), "--without-size 7: no graph has it; there are "),
+        (("--start", "/dev/zero"), "/dev/zero: "),
+        (("--checkpoint", "w.npz"), "--output and --checkpoint are both "),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(trainers.Trainer, "run", lambda *words: pytest.fail("it trained"))
+    code, said = _yaq(*_TRAIN, "--output", str(tmp_path / "w.npz"), *words)
+    assert (code, says in said) == (2, True), said
+
+
 def test_worse_weights_are_said_to_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     theirs = {"weighted-fair 0": 100.0, "capped": 50.0}
     best = [Best(name, np.full(2, mean), {}) for name, mean in theirs.items()]

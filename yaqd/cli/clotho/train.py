@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.clotho.files import check_place
+from yaqd.cli.clotho.files import check_place, read_weights, write_whole
 from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
 from yaqd.cli.ended import clears_up, exit_code_of
 from yaqd.cli.exits import CommandError
@@ -17,7 +17,7 @@ from yaqd.cli.options import FiniteFloat, json_option, quiet_option
 from yaqd.cli.output import print_json
 
 if TYPE_CHECKING:
-    from yaqd.policies.curves.samples import Floats
+    from yaqd.policies.curves.samples import Floats, Ints
     from yaqd.sim.stages.training.evolution import SearchTerms
     from yaqd.sim.stages.training.gradient import GradientTerms
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "--checkpoint", type=click.Path(path_type=Path), metavar="FILE", help="Once a minute [default: FILE.checkpoint]."
 )
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, to the same bits.")
-@click.option("--minutes", type=click.FloatRange(0), default=60.0, metavar="N", help="How long [default: 60].")
+@click.option("--minutes", type=FiniteFloat(0), default=60.0, metavar="N", help="How long [default: 60].")
 @click.option("--generations", type=click.IntRange(1), metavar="N", help="End after so many, if that is sooner.")
 @click.option("--cores", type=click.IntRange(1, 256), default=1, metavar="N", help="Processes [default: 1].")
 @click.option("--seed", type=click.IntRange(0, 10_000), default=1, metavar="N", help="[default: 1]")
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--makespan", is_flag=True, help="Make the last job end soon, not the mean.")
 @click.option(
     "--slots",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 10_000),
     default=0,
     metavar="N",
     help="So many where 50 are not measured [default: many sizes].",
@@ -111,6 +111,8 @@ def train(
     saved = checkpoint or output.with_name(f"{output.name}.checkpoint")
     check_place("--output", output)
     check_place("--checkpoint", saved)
+    if saved.resolve() == output.resolve():
+        raise CommandError(f"--output and --checkpoint are both {saved}: give each a file of its own")
     import numpy as np
 
     from yaqd.sim.stages.training.checkpoint import CheckpointError
@@ -119,6 +121,13 @@ def train(
     terms = _terms(trainer_name, seed, makespan, slots, {"linear": linear, "rate": rate})
     graphs = graphs_of(graphs_name, history)
     among = np.flatnonzero(~np.isin(graphs.query, without_query) & ~np.isin(graphs.size, without_size))
+    for option, given, known in (
+        ("--without-query", without_query, graphs.query),
+        ("--without-size", without_size, graphs.size),
+    ):
+        for one in given:
+            if one not in known:
+                raise CommandError(f"{option} {one}: no graph has it; there are {_listed(known)}")
     if not len(among):
         raise CommandError("no graph is left: --without-query and --without-size leave all of them out")
     told = (lambda line: None) if quiet or as_json else (lambda line: click.echo(line, err=True))
@@ -134,11 +143,13 @@ def train(
     )
     try:
         if resume:
-            trainer.resume()
+            trainer.resume(None if start is None else _start(start)[0])
         else:
             trainer.begin(*_start(start))
     except CheckpointError as error:
         raise CommandError(str(error)) from None
+    if generations is not None and generations < trainer.state.generation:
+        raise CommandError(f"--generations {generations}: {saved} has {trainer.state.generation} already")
     try:
         trainer.run(minutes * 60.0, generations)
     except KeyboardInterrupt as end:
@@ -146,7 +157,7 @@ def train(
         done = f"stopped after {trainer.state.generation} generations"
         raise CommandError(f"{done}: the same command with --resume goes on from {saved}", exit_code_of(end)) from None
     data = trainer.weights(shlex.join(["yaq", *sys.argv[1:]]))
-    output.write_bytes(data)
+    write_whole(output, data)
     last = trainer.curve[-1]
     if as_json:
         print_json({"output": str(output), "bytes": len(data), "curve": trainer.curve})
@@ -173,6 +184,10 @@ def _terms(
     return GradientTerms(**shared)
 
 
+def _listed(numbers: "Ints") -> str:
+    return ", ".join(str(one) for one in sorted(set(numbers.tolist())))
+
+
 def _start(path: Path | None) -> "tuple[Floats | None, Mapping[str, Any]]":
     """Return weights to begin with, as one array, and what they tell of themselves. Raises CommandError."""
     if path is None:
@@ -180,7 +195,7 @@ def _start(path: Path | None) -> "tuple[Floats | None, Mapping[str, Any]]":
     from yaqd.policies.clotho.weights import WeightsError, unpack
 
     try:
-        found = unpack(path.read_bytes())
+        found = unpack(read_weights(path)[0])
     except WeightsError as error:
         raise CommandError(f"{path}: {error}") from None
     return found.flat(), found.told

@@ -23,7 +23,7 @@ class FallBack(StrEnum):
 
     NO_WEIGHTS = "its weights do not load"
     NOT_FINITE = "a score is not finite"
-    LATE = "the decision before was late"
+    LATE = "its decision is late, or was before"
 
 
 class Learned:
@@ -67,7 +67,9 @@ class Learned:
         if self._clock is not None:
             is_late = self._clock() - began > self._late_s
             self._pause = min(_PAUSE_MAX, 2 * self._pause or 1) if is_late else 0
-            self._left_out = self._pause
+            if is_late:
+                self._left_out = self._pause
+                return self._fall_back(FallBack.LATE, scene)
         if not (np.isfinite(scores.score).all() and np.isfinite(scores.logarithm).all()):
             return self._fall_back(FallBack.NOT_FINITE, scene)
         self.last = scores

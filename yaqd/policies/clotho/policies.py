@@ -1,6 +1,7 @@
 """Policies of stages by name, and what others bring along as entry points."""
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, Final
 
 from yaqd.policies.clotho.facts import Scene, StageChoice, StageJob, StagePolicy
@@ -88,4 +89,8 @@ def _choice_or_none(found: Any) -> Any:
         isinstance(each, int) for each in (found.job, found.stage, found.containers, found.limit)
     ):
         raise TypeError("choose returned a StageChoice whose numbers are no whole ones")
+    if found is not None and found.limit < 0:
+        raise TypeError(f"choose returned a StageChoice whose limit is {found.limit}")
+    if found is not None and not (isinstance(found.score, (int, float)) and isfinite(found.score)):
+        raise TypeError(f"choose returned a StageChoice whose score is {found.score!r:.40}, no finite number")
     return found

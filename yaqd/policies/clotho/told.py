@@ -9,7 +9,7 @@ from math import isfinite, nan
 import numpy as np
 
 from yaqd.policies.clotho.facts import Graph, StageJob, bounded_s, graph_of
-from yaqd.policies.queueing.left import STAGES_MAX, StageLeft
+from yaqd.policies.queueing.left import STAGES_MAX, WAITS_MAX, StageLeft
 
 
 class ToldStages:
@@ -34,7 +34,7 @@ class ToldStages:
         changed = {p: stage.after for p, stage in stages.items() if self._known.get(p) != stage.after}
         if changed:
             self._known |= changed
-            if len(self._known) > STAGES_MAX:
+            if len(self._known) > STAGES_MAX or sum(map(len, self._known.values())) > WAITS_MAX:
                 self._known, self._seen_s = {p: stage.after for p, stage in stages.items()}, {}
         if changed or len(self._known) != len(self.priorities):
             self._draw()
@@ -42,11 +42,8 @@ class ToldStages:
         rows = [stages.get(priority, over) for priority in self.priorities]
         self.unfinished = [stage.tasks for stage in rows]
         self.running = [min(stage.running, stage.tasks) for stage in rows]
-        left = {p for p, stage in stages.items() if stage.tasks}
-        self.is_open = [
-            bool(running) or not any(before in left for before in self._known[priority])
-            for priority, running in zip(self.priorities, self.running, strict=True)
-        ]
+        waits = set() if self.graph is None else _waiting(self.graph, self.unfinished)
+        self.is_open = [bool(running) or at not in waits for at, running in enumerate(self.running)]
         self._seen_s |= {p: stage.task_s for p, stage in stages.items() if stage.task_s is not None}
         self.task_s = [self._seen_s.get(priority, number(estimate(priority))) for priority in self.priorities]
 
@@ -111,6 +108,13 @@ def _graph(many: int, edges: Iterable[tuple[int, int]]) -> Graph | None:
         return graph_of(many, edges)
     except ValueError:
         return graph_of(many, ())
+
+
+def _waiting(graph: Graph, unfinished: Sequence[int]) -> set[int]:
+    """Return the stages that wait for one with tasks left."""
+    return {
+        after for before, after in zip(graph.parent.tolist(), graph.child.tolist(), strict=True) if unfinished[before]
+    }
 
 
 def number(seconds: float | None) -> float:

@@ -18,7 +18,7 @@ from yaqd.policies.queueing.facts import JobFacts
 
 #: stages of one job that are read, and how many that they wait for, of all of them together
 STAGES_MAX: Final = 1_000
-_WAITS_MAX: Final = 4_000
+WAITS_MAX: Final = 4_000
 _NAME_MAX: Final = 80
 #: tasks of one stage
 _TASKS_MAX: Final = 10_000_000
@@ -83,7 +83,7 @@ def told(message: StageTold) -> StageLeft:
 def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
     """Return what can be of what a master says: the first of so many stages, each once, with numbers that are some."""
     found: dict[int, StageLeft] = {}
-    waits = _WAITS_MAX
+    waits = WAITS_MAX
     for stage in islice(stages, STAGES_MAX):
         after = tuple(dict.fromkeys(islice(stage.after, waits)))
         waits -= len(after)

@@ -51,25 +51,38 @@ class Trainer:
     curve: list[dict[str, float]] = field(init=False, repr=False)
     #: what the weights that it began with tell of themselves
     start: dict[str, Any] = field(init=False, repr=False)
+    #: which weights it began with
+    _begun: str = field(init=False, repr=False)
     _held: dict[str, list[Setting]] = field(init=False, repr=False, default_factory=dict)
 
     def begin(self, weights: Floats | None = None, told: Mapping[str, Any] = {}) -> None:
         """Begin anew, from given weights where there are some; `told`: what they tell of themselves."""
-        self.state = begin_training(beginning(self.terms.seed, self.imitates) if weights is None else weights)
+        self.state = begin_training(self._beginning() if weights is None else weights)
+        self._begun = _digest(self.state.weights)
         self.best, self.curve, self.start = self.state.weights.copy(), [], dict(told)
 
-    def resume(self) -> None:
-        """Go on from the checkpoint. Raises CheckpointError."""
+    def _beginning(self) -> Floats:
+        return beginning(self.terms.seed, self.imitates)
+
+    def resume(self, weights: Floats | None = None) -> None:
+        """Go on from the checkpoint; `weights`: as when it began. Raises CheckpointError."""
         self.state, self.best, told = read_checkpoint(self.checkpoint, self.terms)
         # checkpoints of before graphs were told apart do not say theirs
         if told.get("graphs", mark := mark_of(self.graphs, self.among)) != mark:
             raise CheckpointError(f"{self.checkpoint} is of a run with other graphs; --resume wants the same")
-        self.curve, self.start = told["curve"], told["start"]
+        begun = _digest(self._beginning() if weights is None else weights)
+        # nor those of before beginnings were
+        if (known := told.get("begun", begun)) != begun:
+            raise CheckpointError(
+                f"{self.checkpoint} began with other weights: --resume wants --start or --from-nothing as then"
+            )
+        self.curve, self.start, self._begun = told["curve"], told["start"], known
 
     def run(self, seconds: float, generations: int | None = None) -> None:
         """Train until the time is over, or so many generations are."""
         began = saved = self.clock()
         spent_s = self.curve[-1]["seconds"] if self.curve else 0.0
+        self.save()  # a first generation may take a while
         with spread_over(self.cores) as spread:
             while self.clock() - began < seconds and (generations is None or self.state.generation < generations):
                 if self.state.generation % _LOOK_EVERY == 0:
@@ -90,6 +103,7 @@ class Trainer:
     def save(self) -> None:
         """Write the checkpoint."""
         told = {"curve": self.curve, "start": self.start, "graphs": mark_of(self.graphs, self.among)}
+        told["begun"] = self._begun
         write_checkpoint(self.checkpoint, self.terms, self.state, self.best, told)
 
     def weights(self, command: str) -> bytes:
@@ -113,6 +127,10 @@ class Trainer:
         self.curve.append({"generation": self.state.generation, "seconds": round(seconds, 1), **row})
         said = ", ".join(f"{name} {ratio:.4f}" for name, ratio in ratios.items())
         self.told(f"held out after {self.state.generation}: {said}")
+
+
+def _digest(weights: Floats) -> str:
+    return sha256(np.ascontiguousarray(weights, dtype=np.float64).tobytes()).hexdigest()
 
 
 def mark_of(graphs: GraphSet, among: Ints) -> str:
