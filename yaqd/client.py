@@ -18,6 +18,7 @@ from tez_adapter.client.submit import Attachments, submit_mapreduce
 from yaqd.config import Configuration
 from yaqd.config.check import Severity, check_overrides
 from yaqd.config.errors import ConfigError
+from yaqd.ipc.errors import YarnError
 from yaqd.mapreduce import Job, JobError, split_script
 from yaqd.model import ApplicationId
 from yaqd.storage import StorageError
@@ -33,6 +34,7 @@ __all__ = [
     "StorageError",
     "SubmitError",
     "SubmittedJob",
+    "YarnError",
     "attach",
     "submit",
 ]
@@ -62,26 +64,34 @@ def submit(
     JobError, ConfigError, StorageError, SubmitError say in one line what is wrong, RmUnavailable that nobody answers;
     nothing is left behind then. `notify` is told what is odd and no error.
     """
+    if reduces is not None and not isinstance(reduces, int):
+        raise SubmitError(f"reduces is a {type(reduces).__name__}: give a whole number")
     script, class_name = _located(job) if isinstance(job, type) else split_script(job)
     conf = _configuration(conf_dir, {key: _text(value) for key, value in (options or {}).items()}, notify)
     if reduces is None and "mapreduce.job.reduces" in conf.changed_keys():
         reduces = conf.get_int("mapreduce.job.reduces", minimum=0)
-    return submit_mapreduce(
-        conf,
-        script,
-        class_name=class_name,
-        inputs=_paths(inputs),
-        output=output,
-        reduces=reduces,
-        attachments=Attachments(_paths(files), _paths(py_files), _paths(archives)),
-        queue=queue or conf.require("mapreduce.job.queuename"),
-        name=name or conf.get("mapreduce.job.name"),
-        notify=notify,
-    )
+    try:
+        return submit_mapreduce(
+            conf,
+            script,
+            class_name=class_name,
+            inputs=_paths(inputs),
+            output=output,
+            reduces=reduces,
+            attachments=Attachments(_paths(files), _paths(py_files), _paths(archives)),
+            queue=queue or conf.require("mapreduce.job.queuename"),
+            name=name or conf.get("mapreduce.job.name"),
+            notify=notify,
+        )
+    except YarnError as error:  # the ResourceManager refuses it, as of a queue that is not there
+        raise SubmitError(str(error)) from error
 
 
 def attach(application_id: str, *, conf_dir: str | Path | None = None) -> SubmittedJob:
-    """Find a job that was submitted earlier, by whomever. Raises ValueError for text that is no application's id."""
+    """Find a job that was submitted earlier, by whomever. Raises ValueError for text that is no application's id.
+
+    Whether there is one is seen when it is asked for: `.wait()` and others raise YarnError where there is none.
+    """
     return SubmittedJob(_configuration(conf_dir, {}, log.warning), ApplicationId.parse(application_id))
 
 

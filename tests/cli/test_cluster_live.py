@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.cli_cluster import until
 from tests.cli.cli_live import WORDCOUNT, Yaq, assert_one_line, yaq
 from yaqd.cli.jobs.demo_text import count_words, read_counts
 from yaqd.cli.local.processes import ProcessIdentity, processes_working_under, wait_for_end
@@ -160,6 +161,32 @@ def test_an_application_by_the_end_of_its_id_waited_for_and_quiet(on: Yaq, tmp_p
     assert_one_line(on(*words), 2, "exists already")
     assert on(*words, "--overwrite").returncode == 0
     assert read_counts(tmp_path / "again") == count_words([text])
+
+
+def test_a_folder_that_a_job_writes_to_is_not_replaced(on: Yaq, tmp_path: Path, text: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "from yaqd.mapreduce import Job\n"
+        "class Slow(Job):\n"
+        "    def map(self, key, value):\n"
+        "        time.sleep(100)\n"
+        "        yield key, value\n"
+    )
+    words = ("--input", text, "--output", tmp_path / "out")
+    application = on("mr", "submit", tmp_path / "slow.py", *words, "--no-wait").stdout.strip()
+    until(lambda: list(tmp_path.glob("out/_temporary/job_*")))
+    refused = on("mr", "submit", WORDCOUNT, *words, "--overwrite")
+    assert_one_line(refused, 2, f"{application} is writing there", f"yaq app kill {application}")
+    assert list(tmp_path.glob("out/_temporary/job_*"))
+    assert on("app", "kill", application).returncode == 0
+    assert on("mr", "submit", WORDCOUNT, *words, "--overwrite").returncode == 0
+    assert read_counts(tmp_path / "out") == count_words([text])
+
+
+def test_a_node_that_is_unhealthy_is_said_to_be_so(tmp_path: Path) -> None:
+    words = ("--nodes", 1, "--timeout", 15, "-D", "yarn.nodemanager.local-dirs=/proc/none")
+    started = yaq("cluster", "start", "--dir", tmp_path / "c", *words)
+    assert_one_line(started, 1, "is unhealthy: ", "/proc/none")
 
 
 def test_terms_of_an_application(on: Yaq) -> None:

@@ -332,6 +332,7 @@ def test_refreshed_queues_keep_their_applications() -> None:
         ({"resource_calculator": "org.example.Mine"}, "DominantResourceCalculator"),
         ({"maximum_am_resource_percent": "50"}, "between 0 and 1"),
         ({"node_locality_delay": "often"}, "whole number"),
+        ({"root__default__minimum_user_limit_percent": "abc"}, "write a number between 0 and 100"),
     ],
 )
 def test_bad_queue_lines_name_key_and_remedy(values: dict[str, str], message: str) -> None:

@@ -79,6 +79,12 @@ def test_headroom_is_what_the_user_may_still_get() -> None:
     assert q.scheduler.view.headroom(attempt).memory_mb == 4 * GB
 
 
+def test_a_number_of_applications_below_0_says_nothing() -> None:
+    own, everywhere = spec(root__default__maximum_applications="-1"), spec(maximum_applications="-1")
+    assert [one.root.children[0].maximum_applications for one in (own, everywhere, spec())] == [10_000] * 3
+    assert everywhere.maximum_applications == 10_000
+
+
 def test_number_of_applications_of_a_queue_of_a_user_and_of_all() -> None:
     q = Queue(spec(root__default__maximum_applications="4", minimum_user_limit_percent="50"))
     q.submit("ann")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from yaqd.client import ConfigError, JobError, RmUnavailable, StorageError, SubmitError, attach, submit
+from yaqd.client import ConfigError, JobError, RmUnavailable, StorageError, SubmitError, YarnError, attach, submit
 from yaqd.config import Configuration
 from yaqd.mapreduce import Job
 
@@ -73,6 +73,12 @@ def test_what_cannot_be_is_said_before_anything_starts(cluster: Configuration, s
         submit(str(script), inputs=str(tmp_path / "absent"), output=output, conf_dir=conf_dir)
     with pytest.raises(SubmitError, match="exists already"):
         submit(str(script), inputs=inputs, output=str(tmp_path), conf_dir=conf_dir)
+    with pytest.raises(SubmitError, match="unknown queue: nope"):
+        submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, queue="nope")
+    with pytest.raises(SubmitError, match="reduces is a str: give a whole number"):
+        submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, reduces="2")  # type: ignore[arg-type]
+    with pytest.raises(YarnError, match="application_1_0001"):
+        attach("application_1_0001", conf_dir=conf_dir).wait()
     gone = {"yarn.resourcemanager.address": "127.0.0.1:1", "yarn.resourcemanager.connect.max-wait.ms": 100}
     with pytest.raises(RmUnavailable):
         submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, options=gone)

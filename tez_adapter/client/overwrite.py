@@ -7,7 +7,9 @@ from typing import Final
 
 from tez_adapter.client.staging import SubmitError
 from yaqd.config import Configuration
-from yaqd.storage import get_filesystem, list_inputs, qualify
+from yaqd.storage import PathNotFound, get_filesystem, list_inputs, qualify
+from yaqd.storage.committer import TEMPORARY
+from yaqd.storage.paths import join, name_of
 
 #: what jobs leave in their output folder: ours, Hadoop's, and with several outputs
 _RESULT: Final = re.compile(r"part-.*|\w+-[mr]-\d{5}.*|_SUCCESS|_temporary|\..*\.crc")
@@ -42,6 +44,15 @@ def _real(path: str) -> str:
     """The URI without a slash at its end, on local disks also without symbolic links."""
     local = path.removeprefix("file://")
     return path.rstrip("/") if local == path else "file://" + os.path.realpath(local).rstrip("/")
+
+
+def jobs_within(conf: Configuration, output: str) -> list[str]:
+    """Return the names of jobs that have begun to write into the folder and did not end well, as far as is known."""
+    target = join(qualify(output, conf), TEMPORARY)
+    try:
+        return [name_of(entry.path) for entry in get_filesystem(target, conf).list(target)]
+    except PathNotFound:
+        return []
 
 
 def remove_results(conf: Configuration, output: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tez_adapter.client.archives import check_archives
 from tez_adapter.client.follow import SubmittedJob
-from tez_adapter.client.overwrite import remove_results
+from tez_adapter.client.overwrite import jobs_within, remove_results
 from tez_adapter.client.rm_client import RmClient
 from tez_adapter.client.sizes import MASTER_MEMORY_KEY, in_single_units, too_large
 from tez_adapter.client.staging import STAGING_KEY, Staging, SubmitError, alias_of
@@ -30,7 +30,8 @@ from tez_adapter.master.launch import configured_environment, python_context, py
 from tez_adapter.merging.settings import STORAGE_KEY, check_merging, on_hdfs
 from tez_adapter.output_codec import shuffle_codec
 from yaqd.config import Configuration
-from yaqd.model import DEFAULT_RACK, LocalResourceType, NodeState, Resource
+from yaqd.ipc.errors import ApplicationNotFound
+from yaqd.model import DEFAULT_RACK, ApplicationId, LocalResourceType, NodeState, Resource
 from yaqd.proto import convert
 from yaqd.proto import yarn_common_pb2 as pb
 from yaqd.security import Credentials, JobTokenSecrets
@@ -126,12 +127,28 @@ class _Submission:
             context = self._context(spec, written)
             if draft.replaces:
                 for path in spec.outputs:
+                    self._check_ended(path)
+                for path in spec.outputs:
                     remove_results(self._conf, path)
             self._rm.submit(context)
         except BaseException:
             self._staging.remove()
             raise
         return SubmittedJob(self._conf, self._application_id, self._rm)
+
+    def _check_ended(self, output: str) -> None:
+        """Raises SubmitError where a job of this cluster is at work on a folder that is to be replaced."""
+        for name in jobs_within(self._conf, output):
+            try:
+                application_id = ApplicationId.parse(name.replace("job_", "application_", 1))
+                is_over = self._rm.report(application_id).state.is_final
+            except (ValueError, ApplicationNotFound):
+                continue
+            if not is_over:
+                raise SubmitError(
+                    f"output folder {output}: {application_id} is writing there; wait for it, end it with "
+                    f"`yaq app kill {application_id}`, or name another folder"
+                )
 
     def _check_nodes(self, wanted: Sequence[str]) -> None:
         """A container for a host without a node would never come."""

@@ -183,7 +183,7 @@ class _Properties:
             raise QueueConfigError(PREFIX + name, value, "write a number between 0 and 1")
         return number
 
-    def percent(self, name: str, default: float | None) -> float:
+    def percent(self, name: str, default: float | None, *, of_parent: bool = True) -> float:
         """Read percent in the file as a fraction here. `-1` reads as 100, as Hadoop's undefined maximum does."""
         value = self._properties.get(PREFIX + name)
         if value is None or not value.strip():
@@ -194,7 +194,9 @@ class _Properties:
             number = float(value)
         except ValueError:
             remedy = "write percent of the parent (weights `3w` and amounts `[memory=...]` are not supported)"
-            raise QueueConfigError(PREFIX + name, value, remedy) from None
+            raise QueueConfigError(
+                PREFIX + name, value, remedy if of_parent else "write a number between 0 and 100"
+            ) from None
         if number == -1.0:
             return 1.0
         if not 0.0 <= number <= 100.0:
@@ -226,7 +228,7 @@ def parse_capacity_scheduler(properties: Mapping[str, str], job_order: str = "fi
         calculator(),
         reader.integer("node-locality-delay", 40),
         reader.integer("rack-locality-additional-delay", -1),
-        reader.integer("maximum-applications", _APPLICATIONS_MAX),
+        _applications_everywhere(reader),
         bool(reader.text("resource-calculator", "")),
         _heartbeat_limits(reader),
     )
@@ -278,7 +280,8 @@ def _parse_queue(
         remedy = f"the capacities of its queues add up to {total * 100:g}, not to 100"
         raise QueueConfigError(f"{PREFIX}{path}.queues", ",".join(names), remedy)
     applications = _maximum_applications(reader, path, absolute[0])
-    user_limit = reader.percent(f"{path}.minimum-user-limit-percent", reader.percent("minimum-user-limit-percent", 1.0))
+    users_least = reader.percent("minimum-user-limit-percent", 1.0, of_parent=False)
+    user_limit = reader.percent(f"{path}.minimum-user-limit-percent", users_least, of_parent=False)
     factor = reader.number(f"{path}.user-limit-factor", reader.number("user-limit-factor", 1.0))
     per_user = applications if factor == -1.0 else min(applications, int(applications * user_limit * factor))
     default_lifetime_s, maximum_lifetime_s = _lifetimes(reader, path)
@@ -316,11 +319,20 @@ def _is_preemption_disabled(reader: _Properties, path: str) -> bool:
 
 
 def _maximum_applications(reader: _Properties, path: str, absolute_capacity: float) -> int:
-    """Return the queue's own number, else the one for every queue, else its part of the cluster's."""
-    everywhere = reader.integer("maximum-applications", _APPLICATIONS_MAX)
+    """Return the queue's own number, else the one for every queue, else its part of the cluster's.
+
+    As in Hadoop a number below 0 says nothing.
+    """
+    everywhere = _applications_everywhere(reader)
     for_each = reader.integer("global-queue-max-application", -1)
     default = for_each if for_each >= 0 else max(1, int(everywhere * absolute_capacity))
-    return reader.integer(f"{path}.maximum-applications", default)
+    own = reader.integer(f"{path}.maximum-applications", -1)
+    return own if own >= 0 else default
+
+
+def _applications_everywhere(reader: _Properties) -> int:
+    found = reader.integer("maximum-applications", _APPLICATIONS_MAX)
+    return found if found >= 0 else _APPLICATIONS_MAX
 
 
 def _lifetimes(reader: _Properties, path: str) -> tuple[int, int]:

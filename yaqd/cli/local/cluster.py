@@ -279,7 +279,7 @@ class LocalCluster:
                 if code is not None:
                     raise CommandError(self._why_ended(name, code), BAD_INPUT if code == BAD_INPUT else FAILED)
             if time.monotonic() > deadline:
-                raise CommandError(f"the nodes did not register in time; see {self.logs_dir}", FAILED)
+                raise CommandError(f"{self._why_late()}; see {self.logs_dir}", FAILED)
             time.sleep(_POLL_S)
 
     def _are_registered(self, names: list[str]) -> bool:
@@ -321,6 +321,11 @@ class LocalCluster:
         printed = (self.logs_dir / f"{name}.out").read_text(errors="replace").strip().splitlines()
         reason = printed[-1].removeprefix("yaq: ") if printed else "it printed nothing"
         return f"{name} ended with code {code}: {reason} (see {self.logs_dir}/{name}.log)"
+
+    def _why_late(self) -> str:
+        from yaqd.cli.local.probe import unhealthy_nodes
+
+        return "; ".join(unhealthy_nodes(self.conf_dir)) or "the nodes did not register in time"
 
     def _running_nodes(self) -> set[str] | None:
         """Addresses of the nodes that the ResourceManager counts as running; None when it does not answer yet."""

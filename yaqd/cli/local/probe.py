@@ -13,14 +13,24 @@ from yaqd.proto.protocols import ApplicationClientProtocol
 _ANSWER_TIMEOUT_S = 5.0
 
 
+def unhealthy_nodes(conf_dir: Path) -> list[str]:
+    """Return a line for each node that is there and takes no work as something is wrong with it."""
+    found = _nodes(conf_dir, [common.NS_UNHEALTHY]) or []
+    return [f"{report.nodeId.host}:{report.nodeId.port} is unhealthy: {report.health_report}" for report in found]
+
+
 def running_nodes(conf_dir: Path) -> set[str] | None:
     """Return `host:port` of the nodes that are there, drained ones too; None when no ResourceManager answers."""
+    found = _nodes(conf_dir, [common.NS_RUNNING, common.NS_DECOMMISSIONING])
+    return None if found is None else {f"{report.nodeId.host}:{report.nodeId.port}" for report in found}
+
+
+def _nodes(conf_dir: Path, states: list[common.NodeState]) -> list[common.NodeReport] | None:
     host, port = Configuration.load(conf_dir).get_address("yarn.resourcemanager.address")
     client = BlockingRpcClient(host, port, user=user_name(), timeout_s=_ANSWER_TIMEOUT_S, connect_retries=NO_RETRY)
     with client:
         try:
-            request = service.GetClusterNodesRequest(nodeStates=[common.NS_RUNNING, common.NS_DECOMMISSIONING])
-            found = client.call(ApplicationClientProtocol.getClusterNodes, request).nodeReports
-            return {f"{report.nodeId.host}:{report.nodeId.port}" for report in found}
+            request = service.GetClusterNodesRequest(nodeStates=states)
+            return list(client.call(ApplicationClientProtocol.getClusterNodes, request).nodeReports)
         except RpcError:
             return None
