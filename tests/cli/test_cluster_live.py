@@ -161,6 +161,15 @@ def test_an_application_by_the_end_of_its_id_waited_for_and_quiet(on: Yaq, tmp_p
     assert_one_line(on(*words), 2, "exists already")
     assert on(*words, "--overwrite").returncode == 0
     assert read_counts(tmp_path / "again") == count_words([text])
+    (tmp_path / "fails.py").write_text(
+        "from yaqd.mapreduce import Job\n"
+        "class Fails(Job):\n"
+        "    def map(self, key, value):\n"
+        "        raise ValueError(value)\n"
+    )
+    fails = ("mr", "submit", tmp_path / "fails.py", "--input", text, "--output", tmp_path / "none", "--quiet")
+    failed = on(*fails, "-D", "mapreduce.map.maxattempts=1")
+    assert failed.returncode == 1 and "ValueError" in failed.stderr and "Counter" not in failed.stderr
 
 
 def test_a_folder_that_a_job_writes_to_is_not_replaced(on: Yaq, tmp_path: Path, text: Path) -> None:

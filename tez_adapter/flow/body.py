@@ -48,7 +48,7 @@ class Fork:
         if len(self.sinks) == 1:
             (sink,) = self.sinks
             # what sorts or writes makes bytes of a pair at once
-            sink.take(map(_own, pairs) if _has_step(sink) else pairs)
+            sink.take(map(_own, pairs) if _has_map(sink) else pairs)
             return
         # each pair counts as it is when it is yielded: the step may change and yield the same object again
         while batch := list(map(_own, islice(pairs, _BATCH_PAIRS))):
@@ -65,8 +65,8 @@ class Fork:
             sink.abandon()
 
 
-def _has_step(sink: Sink) -> bool:
-    return isinstance(sink, MapStep) or (isinstance(sink, Shuffled) and sink.job is not None)
+def _has_map(sink: Sink) -> bool:
+    return isinstance(sink, (MapStep, Shuffled)) and sink.job is not None and sink.job.overrides_map
 
 
 def _own(pair: Pair) -> Pair:

@@ -61,7 +61,7 @@ def follow(
         come_to = reached() if result.succeeded else {}
         print_json({**result_as_dict(result), **come_to, **({"logs": logs()} if logs is not None else {})})
     elif not (is_quiet and result.succeeded):
-        show_result(result)
+        show_result(result, is_quiet=is_quiet)
         if result.succeeded and (fields := reached()):
             print_fields(list(fields.items()))
     return 0 if result.succeeded else FAILED
@@ -227,15 +227,16 @@ def _wait_with_bars(job: "SubmittedJob", stands: Callable[[], str] | None) -> "J
         return job.wait(show, progress_every_s=_BARS_S if stands is None else _LINES_S, on_silence=silent)
 
 
-def show_result(result: "JobResult") -> None:
-    """Prints the verdict, the counters, and for a failure its diagnostics, on standard error."""
+def show_result(result: "JobResult", *, is_quiet: bool) -> None:
+    """Prints the verdict, the counters unless quiet, and for a failure its diagnostics, on standard error."""
     took = duration(result.finish_ms - result.start_ms) if result.finish_ms > result.start_ms > 0 else "?"
     click.echo(f"{result.application_id} {result.state} after {took}", err=True)
     if result.diagnostics:
         click.echo(result.diagnostics.rstrip(), err=True)
     for line in result.notes:
         click.echo(f"note: {line}", err=True)
-    show_counters(result.counters)
+    if not is_quiet:
+        show_counters(result.counters)
     if not result.succeeded:
         click.echo(f"logs: yaq app logs {result.application_id}", err=True)
 
