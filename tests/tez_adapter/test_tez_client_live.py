@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,8 +76,9 @@ def test_what_cannot_be_is_said_before_anything_starts(cluster: Configuration, s
         submit(str(script), inputs=inputs, output=str(tmp_path), conf_dir=conf_dir)
     with pytest.raises(SubmitError, match="unknown queue: nope"):
         submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, queue="nope")
+    text: Any = "2"
     with pytest.raises(SubmitError, match="reduces is a str: give a whole number"):
-        submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, reduces="2")  # type: ignore[arg-type]
+        submit(str(script), inputs=inputs, output=output, conf_dir=conf_dir, reduces=text)
     with pytest.raises(YarnError, match="application_1_0001"):
         attach("application_1_0001", conf_dir=conf_dir).wait()
     gone = {"yarn.resourcemanager.address": "127.0.0.1:1", "yarn.resourcemanager.connect.max-wait.ms": 100}

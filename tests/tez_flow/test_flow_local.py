@@ -173,60 +173,60 @@ def test_two_outputs_in_one_folder_are_refused_by_whatever_name(tmp_path: Path) 
         plan_script(Configuration.load(None, environ={}), str(path), paths)
 
 
-def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -> None:
-    path = tmp_path / "job.py"
-    path.write_text(
-        STEPS
-        + "class Buffer(Job):\n"
-        + "    def setup(self):\n"
-        + "        self.buffer = []\n"
-        + "    def map(self, key, value):\n"
-        + "        self.buffer.append(value)\n"
-        + "        yield key, self.buffer\n"
-        + 'grown = flow.read("one").then(Buffer)\n'
-        + 'grown.write("first")\n'
-        + 'grown.then(Gather).write("second")\n'
-    )
-    (tmp_path / "one").write_text("a\nb\nc\n")
+def lines_of(folder: Path, script: str, *outputs: str) -> list[list[str]]:
+    """Return the lines of each output of a flow that reads a, b and c from `one`."""
+    path = folder / "job.py"
+    path.write_text(STEPS + script)
+    (folder / "one").write_text("a\nb\nc\n")
     conf = Configuration.load(None, environ={})
+    paths = {name: str(folder / name) for name in ("one", *outputs)}
     with LocalTasks(lambda before: work_of_flow(str(path), {}, before), conf) as tasks:
-        paths = {name: str(tmp_path / name) for name in ("one", "first", "second")}
         run_flow_here(plan_script(conf, str(path), paths), conf, tasks)
-    assert lines_below(tmp_path / "first") == ['0\t["a"]', '2\t["a","b"]', '4\t["a","b","c"]']
-    assert lines_below(tmp_path / "second") == ["0\t[\"['a']\"]", "2\t[\"['a', 'b']\"]", "4\t[\"['a', 'b', 'c']\"]"]
+    return [lines_below(folder / name) for name in outputs]
+
+
+def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -> None:
+    script = (
+        "class Buffer(Job):\n"
+        "    def setup(self):\n"
+        "        self.buffer = []\n"
+        "    def map(self, key, value):\n"
+        "        self.buffer.append(value)\n"
+        "        yield key, self.buffer\n"
+        'grown = flow.read("one").then(Buffer)\n'
+        'grown.write("first")\n'
+        'grown.then(Gather).write("second")\n'
+    )
+    first, second = lines_of(tmp_path, script, "first", "second")
+    assert first == ['0\t["a"]', '2\t["a","b"]', '4\t["a","b","c"]']
+    assert second == ["0\t[\"['a']\"]", "2\t[\"['a', 'b']\"]", "4\t[\"['a', 'b', 'c']\"]"]
 
 
 @pytest.mark.parametrize(("apart", "ends"), [(True, False), (False, False), (False, True)])
 def test_a_step_that_keeps_what_it_gets_has_it_as_it_was(tmp_path: Path, apart: bool, ends: bool) -> None:
     """Whether it is fused with the step before, or with the sort of the step behind, or runs in tasks of its own."""
-    path = tmp_path / "job.py"
-    path.write_text(
-        STEPS
-        + "class Buffer(Job):\n"
-        + "    def setup(self):\n"
-        + "        self.buffer = {}\n"
-        + "    def map(self, key, value):\n"
-        + "        self.buffer['value'] = value\n"
-        + "        yield key, self.buffer\n"
-        + "class Keeps(Job):\n"
-        + "    def setup(self):\n"
-        + "        self.kept = []\n"
-        + "    def map(self, key, value):\n"
-        + "        self.kept.append(value)\n"
-        + "        return ()\n"
-        + "    def cleanup(self):\n"
-        + "        yield 'all', str([each['value'] for each in self.kept])\n"
-        + ("class Last(Keeps, Gather):\n    pass\n" if ends else "class Last(Keeps):\n    pass\n")
-        + f'flow.read("one").then(Buffer).then(Last, apart={apart}).write("out")\n'
+    script = (
+        "class Buffer(Job):\n"
+        "    def setup(self):\n"
+        "        self.buffer = {}\n"
+        "    def map(self, key, value):\n"
+        "        self.buffer['value'] = value\n"
+        "        yield key, self.buffer\n"
+        "class Keeps(Job):\n"
+        "    def setup(self):\n"
+        "        self.kept = []\n"
+        "    def map(self, key, value):\n"
+        "        self.kept.append(value)\n"
+        "        return ()\n"
+        "    def cleanup(self):\n"
+        "        yield 'all', str([each['value'] for each in self.kept])\n"
+        f"class Last({'Keeps, Gather' if ends else 'Keeps'}):\n"
+        "    pass\n"
+        f'flow.read("one").then(Buffer).then(Last, apart={apart}).write("out")\n'
     )
-    (tmp_path / "one").write_text("a\nb\na\n")
-    conf = Configuration.load(None, environ={})
-    with LocalTasks(lambda before: work_of_flow(str(path), {}, before), conf) as tasks:
-        run_flow_here(
-            plan_script(conf, str(path), {name: str(tmp_path / name) for name in ("one", "out")}), conf, tasks
-        )
+    (lines,) = lines_of(tmp_path, script, "out")
     # a step with a reduce ends twice, and has kept nothing the second time
-    assert "'a', 'b', 'a'" in lines_below(tmp_path / "out")[0]
+    assert "'a', 'b', 'c'" in lines[0]
 
 
 def test_keys_that_come_of_a_side_are_not_sampled(tmp_path: Path) -> None:

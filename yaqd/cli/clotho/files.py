@@ -20,13 +20,6 @@ def read_weights(path: Path | None) -> tuple[bytes, str]:
         raise CommandError(f"{path}: {error.strerror or error}") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file. What was there stays whole until the new one is."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_bytes(data)
-    beside.replace(path)
-
-
 def check_place(option: str, path: Path) -> None:
     """Raise CommandError where no file can be written at a path: after an hour of work that would be late."""
     try:

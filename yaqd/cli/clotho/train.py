@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yaqd.cli.clotho.files import check_place, read_weights, write_whole
+from yaqd.cli.clotho.files import check_place, read_weights
 from yaqd.cli.clotho.graphs import CHOICES, graphs_of, history_option, need_numba
 from yaqd.cli.ended import clears_up, exit_code_of
 from yaqd.cli.exits import CommandError
@@ -115,7 +115,7 @@ def train(
         raise CommandError(f"--output and --checkpoint are both {saved}: give each a file of its own")
     import numpy as np
 
-    from yaqd.sim.stages.training.checkpoint import CheckpointError
+    from yaqd.sim.stages.training.checkpoint import CheckpointError, write_whole
     from yaqd.sim.stages.training.trainer import Trainer
 
     terms = _terms(trainer_name, seed, makespan, slots, {"linear": linear, "rate": rate})

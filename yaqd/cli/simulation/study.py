@@ -75,8 +75,15 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
             return
         if not options["from_store"]:
             _run(chosen, seeds, store, options["workers"])
-        shows = {"are_some": bool(options["cell"]), "is_quick": is_quick, "as_json": options["as_json"]}
-        _show(Results(chosen, seeds, store), options["page"], options["note"], **shows)
+        results, are_some = Results(chosen, seeds, store), bool(options["cell"])
+        _show(
+            results,
+            options["page"],
+            options["note"],
+            are_some=are_some,
+            is_quick=is_quick,
+            as_json=options["as_json"],
+        )
     except StoreError as error:
         raise CommandError(str(error)) from None
 

@@ -27,6 +27,7 @@ from yaqd.policies.clotho.known import (
     choosable,
 )
 from yaqd.policies.clotho.shapes import CLUSTER, EMB, HEAD, LEAK, RAW, WIDE
+from yaqd.policies.clotho.weights import is_linear
 from yaqd.policies.curves.samples import Bools, Floats, Ints
 
 #: messages of jobs are summed up in units of this many jobs
@@ -77,8 +78,8 @@ class Network:
 
     def __init__(self, weights: Mapping[str, Floats]) -> None:
         self._w: Final = {name: np.asarray(array, dtype=np.float64) for name, array in weights.items()}
-        # no hidden layer has a say in scores and limits, so none is worked out, nor any embedding
-        self._is_linear: Final = not (self._w["score_out"].any() or self._w["limit_out"].any())
+        #: layers that count for nothing are not worked out
+        self._is_linear: Final = is_linear(self._w)
         self._kept: dict[int, _Kept] = {}
 
     def scores(self, scene: Scene) -> Scores:

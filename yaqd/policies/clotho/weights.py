@@ -58,6 +58,11 @@ def _digest(arrays: Mapping[str, Any], told: str) -> str:
     return digest.hexdigest()
 
 
+def is_linear(arrays: Mapping[str, Floats]) -> bool:
+    """Return whether no hidden layer, and so no embedding, has a say in scores and limits."""
+    return not (arrays["score_out"].any() or arrays["limit_out"].any())
+
+
 def pack(flat: Floats, told: Mapping[str, Any]) -> bytes:
     """Return weights as bytes, float32. Raises WeightsError where they are of another size or not finite."""
     arrays = {name: array.astype("<f4") for name, array in arrays_of(flat).items()}

@@ -7,7 +7,7 @@ import numpy as np
 
 from yaqd.policies.clotho.network import TIE
 from yaqd.policies.clotho.shapes import AT, CLUSTER, EMB, HEAD, HID, JOB_RAW, LIMIT_WIDE, RAW, WIDE
-from yaqd.policies.clotho.weights import arrays_of
+from yaqd.policies.clotho.weights import arrays_of, is_linear
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.compiled.jit import jit
 from yaqd.sim.stages.compiled.layers import add_product, leak, two_layers
@@ -64,8 +64,8 @@ class Mind(NamedTuple):
 def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
     """Return a network for a run. `skips`: layers whose outputs all count for nothing are not worked out."""
     arrays = arrays_of(weights)
-    is_linear = skips and not (arrays["score_out"].any() or arrays["limit_out"].any())
-    has_graph = not is_linear and (not skips or any(arrays[name].any() for name in OF_EMBEDDINGS))
+    leaves_out = skips and is_linear(arrays)
+    has_graph = not leaves_out and (not skips or any(arrays[name].any() for name in OF_EMBEDDINGS))
     # without a graph the cluster adds nothing but the heads' biases
     cluster = np.concatenate((np.zeros(EMB), arrays["score_bias"], arrays["limit_bias"]))
     return Mind(
@@ -74,7 +74,7 @@ def mind_of(weights: Floats, plan: Plan, *, skips: bool = False) -> Mind:
         np.zeros((len(plan.jobs), JOB_ROW)),
         cluster,
         np.zeros((8, 32)),
-        is_linear,
+        leaves_out,
         has_graph,
     )
 

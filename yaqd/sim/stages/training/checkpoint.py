@@ -28,7 +28,7 @@ class CheckpointError(ValueError):
 def write_checkpoint(
     path: Path, terms: TrainingTerms, state: TrainingState, best: Any, told: Mapping[str, Any]
 ) -> None:
-    """Replace the checkpoint. What was there stays whole until the new one is. `told`: curve and what it began with."""
+    """Replace the checkpoint. `told`: curve and what it began with."""
     text = json.dumps(
         {
             "trainer": _NAMES[type(terms)],
@@ -39,9 +39,14 @@ def write_checkpoint(
     )
     data = io.BytesIO()
     np.savez(data, told=np.array(text), weights=state.weights, first=state.first, second=state.second, best=best)
+    write_whole(path, data.getvalue())
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a file. What was there stays whole until the new one is."""
     beside = path.with_name(f"{path.name}.new")
     with beside.open("wb") as out:
-        out.write(data.getvalue())
+        out.write(data)
         out.flush()
         os.fsync(out.fileno())
     beside.replace(path)

@@ -181,7 +181,7 @@ def chosen_tables(results: Results) -> Iterator[StudyTable]:
         rows.append((cell.part, f"{cell.load:g}", cell.name, factors, *figures))
     names = ("part", "load", "system", "with", *(heading for _, heading, _, _ in columns))
     yield StudyTable("cells", names, tuple(rows))
-    if any(True for metric, _ in SHOWN for _ in auto_cells(results, metric)):
+    if any(auto_cells(results, "median")):
         yield auto_table(results)
 
 
