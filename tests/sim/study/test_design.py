@@ -1,5 +1,8 @@
 """What the study runs, how a trial is known, and of which code a result is."""
 
+import ast
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +14,10 @@ from tests.sim.study.study_cells import GROUND
 from yaqd.sim.shape import ClusterShape, System
 from yaqd.sim.simulation import simulate
 from yaqd.sim.study.design import BASE, MAIN_LOADS, OFF, SHIPPED, SHIPPED_NAME, cells, scaled, small
-from yaqd.sim.study.digest import code_digest, code_files, digest_of
+from yaqd.sim.study.digest import code_digest, code_files, digest_of, runs_on
 from yaqd.sim.study.trial import StudyTrial, alone_s, saturated, with_start
+
+_OURS = ("nm", "riffle_merger", "rm", "tez_adapter", "yaqd")
 
 
 def test_the_factorial_is_whole() -> None:
@@ -133,4 +138,29 @@ def test_the_digest_covers_what_decides_and_no_page() -> None:
     ):
         assert decides in names
     assert not {"yaqd.sim/study/tables.py", "yaqd.sim/experiments/plots.py"} & names
-    assert code_digest() == digest_of(code_files())
+    assert code_digest() == digest_of(code_files(), runs_on()) != digest_of(code_files())
+
+
+def test_the_digest_covers_all_code_that_a_trial_imports() -> None:
+    """In a process that has imported nothing else."""
+    code = f"""
+import sys
+from yaqd.sim.study.design import PARTS, cells, small
+chosen = small(cells(PARTS))
+for system in {{cell.system.name: cell for cell in chosen}}.values():
+    system.trial(1001, 0.9).run()
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] in {_OURS!r} and module.__file__:
+        print(name, module.__file__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert "yaqd.model.resources" in imported
+    covered = {name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name, _ in code_files()}
+    left_out = {name for name in imported if name not in covered and not _is_empty(Path(imported[name]))}
+    assert left_out <= {"yaqd.sim.study.design"}
+
+
+def _is_empty(path: Path) -> bool:
+    """Tell whether a package's file says nothing but what the package is."""
+    return len(ast.parse(path.read_text()).body) <= 1

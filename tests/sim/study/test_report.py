@@ -150,7 +150,8 @@ def test_the_page_keeps_to_the_style_and_names_its_commands(tmp_path: Path) -> N
     assert text.count("| stock: fifo, heartbeat 1 s |") == 3
     for plot in ("effects", "queues", "loads"):
         assert f"(images/study-{plot}.svg)" in text
-    assert "Median: the strongest switch is `jobs: srjf, not fifo`, 2.000x (2.000 to 2.000)." in text
+    most = "`jobs: srjf, not fifo` helps most, 2.000x (2.000 to 2.000)."
+    assert f"Median: of switches whose interval leaves out 1, {most}" in text
     assert "Median: what ships is" in text
     assert "At 0.9, median, among what ships: queues cost here, 0.997x (0.997 to 0.998)." in text
 

@@ -33,6 +33,27 @@ def test_a_folder_is_needed() -> None:
     assert "--out DIR" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--quick", "--nodes", "200", "--list"), "leave --nodes out"),
+        (("--list", "--page", "study.md"), "leave --page and --note out"),
+        (("--list", "--note", "x"), "leave --page and --note out"),
+        (("--out", "{folder}", "--note", "x"), "name it with --page FILE"),
+        (("--out", "{folder}/absent", "--from-store"), "no study has run there"),
+    ],
+)
+def test_no_option_is_left_unheeded(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    result = run(*(word.format(folder=tmp_path) for word in words))
+    assert result.exit_code == BAD_INPUT
+    assert said in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_seeds_begin_where_they_are_told_to() -> None:
+    assert json.loads(run("--list", "--json", "--first-seed", "2001").stdout)["seeds"] == list(range(2001, 2006))
+
+
 @pytest.mark.parametrize("words", [("--side", "ours"), ("--cell", "jobs fifo")])
 def test_a_page_is_of_all_cells(tmp_path: Path, words: tuple[str, str]) -> None:
     result = run("--out", str(tmp_path), *words, "--page", str(tmp_path / "study.md"))

@@ -44,8 +44,10 @@ Example:
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to run it in.")
 @click.option("--seeds", type=click.IntRange(1, 1000), metavar="N", help="Seeds of each cell [default: 5, quick: 1].")
-@click.option("--nodes", type=click.IntRange(4, 10_000), default=80, show_default=True, metavar="N",
-              help="Nodes of the cluster; as many times fewer or more jobs.")  # fmt: skip
+@click.option("--first-seed", type=click.IntRange(0), metavar="N",
+              help="The first seed [default: 1001]. Capacities keep theirs.")  # fmt: skip
+@click.option("--nodes", type=click.IntRange(4, 10_000), metavar="N",
+              help="Nodes of the cluster; as many times fewer or more jobs [default: 80].")  # fmt: skip
 @click.option("--quick", "is_quick", is_flag=True, help="Eight nodes, few jobs, one seed: does it run at all?")
 @click.option("--list", "is_list", is_flag=True, help="Print the cells and how long they will take; run nothing.")
 @click.option("--from-store", is_flag=True, help="Run nothing; say what the store has, whatever code it is of.")
@@ -54,7 +56,7 @@ Example:
 @click.option("--note", default="", metavar="TEXT", help="A paragraph for the page, of what its reader has to know.")
 @json_option
 def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool, **options: Any) -> None:
-    from yaqd.sim.study.design import FIRST_SEED, PARTS, SEEDS, cells, scaled, small
+    from yaqd.sim.study.design import BASE, FIRST_SEED, PARTS, SEEDS, cells, scaled, small
     from yaqd.sim.study.report.tables import Results
     from yaqd.sim.study.store import StoreError, StudyStore
 
@@ -62,12 +64,10 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
     chosen = [cell for cell in chosen if options["side"] in (None, cell.side) and options["cell"] in _said(cell)]
     if not chosen:
         raise CommandError(f"--cell {options['cell']}: no cell is called so; --list has all")
-    chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"])
-    seeds = range(FIRST_SEED, FIRST_SEED + (options["seeds"] or (1 if is_quick else SEEDS)))
-    if options["page"] is not None and (options["side"] is not None or options["cell"]):
-        raise CommandError("--page holds all cells against each other: leave --side and --cell out")
-    if out is None and not is_list:
-        raise CommandError("--out DIR is missing: the folder where results are kept")
+    chosen = small(chosen) if is_quick else scaled(chosen, options["nodes"] or BASE.shape.nodes)
+    first = FIRST_SEED if options["first_seed"] is None else options["first_seed"]
+    seeds = range(first, first + (options["seeds"] or (1 if is_quick else SEEDS)))
+    _refuse_what_is_for_nothing(out, is_quick=is_quick, is_list=is_list, **options)
     try:
         store = StudyStore(out or Path("/nonexistent"))
         if is_list:
@@ -86,6 +86,24 @@ def study(out: Path | None, only: tuple[Any, ...], is_quick: bool, is_list: bool
         )
     except StoreError as error:
         raise CommandError(str(error)) from None
+
+
+def _refuse_what_is_for_nothing(out: Path | None, *, is_quick: bool, is_list: bool, **options: Any) -> None:
+    """Raise CommandError for options of which one would be left unheeded."""
+    from yaqd.sim.study.store import FILE
+
+    if is_quick and options["nodes"] is not None:
+        raise CommandError("--quick has eight nodes: leave --nodes out")
+    if is_list and (options["page"] is not None or options["note"]):
+        raise CommandError("--list runs and writes nothing: leave --page and --note out")
+    if options["note"] and options["page"] is None:
+        raise CommandError("--note is a paragraph of the page: name it with --page FILE")
+    if options["page"] is not None and (options["side"] is not None or options["cell"]):
+        raise CommandError("--page holds all cells against each other: leave --side and --cell out")
+    if out is None and not is_list:
+        raise CommandError("--out DIR is missing: the folder where results are kept")
+    if options["from_store"] and out is not None and not (out / FILE).is_file():
+        raise CommandError(f"--from-store: {out} has no {FILE}, so no study has run there")
 
 
 def _said(cell: "StudyCell") -> str:

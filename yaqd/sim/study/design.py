@@ -1,7 +1,7 @@
 """What the study runs: cells, each a system on a ground at a part of a measured capacity, in three parts.
 
 `main` is a factorial of our switches beside stock's choices, at three loads that are the same for all. `loads` gives
-each side its own part of its own capacity. `others` changes one thing at a time, for one system of stock's and two of
+each side its own part of its own capacity. `others` changes one thing at a time, for one system of stock's and three of
 ours.
 Every system is told as much of tasks' durations: each stage's mean, except where the history is the factor.
 """
@@ -133,10 +133,10 @@ def _stock_cells(load: float) -> Iterator[StudyCell]:
         many = replace(_STOCK, job_order=order, off_switch_max=_MANY)
         yield _stock(f"stock: {order}, many at a heartbeat", many, load)
         yield _stock(f"stock: {order}, asynchronous", replace(_STOCK, job_order=order, async_s=_ASYNC_S), load)
-    for order, bound in product(("fifo", "fair"), OPPORTUNISTIC):
-        system = replace(_STOCK, name="yarn-opportunistic", job_order=order, bound=bound)
+    for bound in OPPORTUNISTIC:  # a queue's order of jobs does not reach such containers
+        system = replace(_STOCK, name="yarn-opportunistic", bound=bound)
         limit = "Hadoop's limit" if bound is None else f"limit {bound}"
-        yield _stock(f"stock: opportunistic, {order}, {limit}", system, load)
+        yield _stock(f"stock: opportunistic, {limit}", system, load)
 
 
 def _stock(name: str, system: System, load: float, ground: Ground = BASE) -> StudyCell:
@@ -195,7 +195,6 @@ _GROUNDS: Final[tuple[tuple[str, str, Ground], ...]] = (
     *(("start", f"{s:g} s", replace(BASE, shape=with_start(BASE.shape, s))) for s in (1.0, 0.1)),
     *(("network", f"{s * 1000:g} ms", _far(s)) for s in (0.001, 0.1)),
 )
-_UNAWARE: Final = replace(SHIPPED, aware=False)
 
 
 def _yesterday(system: System) -> System:
@@ -207,15 +206,34 @@ def _unknown(system: System) -> System:
     return replace(system, estimates="learned")
 
 
-#: what changes a system and not the ground: factor, level, how ours with queues has it, how ours without
-_SYSTEMS: Final[tuple[tuple[str, str, System, System | None], ...]] = (
-    ("masters", "tolerate waiting", SHIPPED, None),
-    ("masters", "do not", _UNAWARE, None),
-    ("masters", "do not, 5 s allowed", replace(_UNAWARE, max_wait_unaware_s=5.0), None),
-    ("history", "exact", SHIPPED, UNQUEUED),
-    ("history", "of another day", _yesterday(SHIPPED), _yesterday(UNQUEUED)),
-    ("history", "none", _unknown(SHIPPED), _unknown(UNQUEUED)),
-    *(("node order", order, replace(SHIPPED, order=order), None) for order in ("srjf", "fifo", "stf", "ejf", "lrtf")),
+def _unaware(system: System) -> System:
+    return replace(system, aware=False)
+
+
+def _patient(system: System) -> System:
+    return replace(system, aware=False, max_wait_unaware_s=5.0)
+
+
+def _same(system: System) -> System:
+    return system
+
+
+def _ordered(order: str) -> Callable[[System], System]:
+    return lambda system: replace(system, order=order)
+
+
+_QUEUED_SIDES: Final = {"ours as shipped": SHIPPED, "ours with queues": QUEUED}
+_BOTH_SIDES: Final = {"ours as shipped": SHIPPED, "ours without queues": UNQUEUED}
+#: what changes a system and not the ground: factor, level, what it does, whom it can reach. Hardly anything waits where
+#: queues are `auto` on this ground, so masters and orders are tried with queues always, too
+_SYSTEMS: Final[tuple[tuple[str, str, Callable[[System], System], dict[str, System]], ...]] = (
+    ("masters", "tolerate waiting", _same, _QUEUED_SIDES),
+    ("masters", "do not", _unaware, _QUEUED_SIDES),
+    ("masters", "do not, 5 s allowed", _patient, _QUEUED_SIDES),
+    ("history", "exact", _same, _BOTH_SIDES),
+    ("history", "of another day", _yesterday, _BOTH_SIDES),
+    ("history", "none", _unknown, _BOTH_SIDES),
+    *(("node order", order, _ordered(order), _QUEUED_SIDES) for order in ("srjf", "fifo", "stf", "ejf", "lrtf")),
 )
 
 
@@ -223,10 +241,9 @@ def _others() -> Iterator[StudyCell]:
     for factor, level, ground in _GROUNDS:
         for side, name, system in (one for one in _SIDES if one[1] in _COMPARED):
             yield _other(side, name, ground, system, factor, level)
-    for factor, level, queued, unqueued in _SYSTEMS:
-        yield _other("ours", "ours as shipped", BASE, queued, factor, level)
-        if unqueued is not None:
-            yield _other("ours", "ours without queues", BASE, unqueued, factor, level)
+    for factor, level, change, sides in _SYSTEMS:
+        for name, system in sides.items():
+            yield _other("ours", name, BASE, change(system), factor, level)
     yield _other("stock", "stock: fair", BASE, _FAIR, "history", "not used")
 
 

@@ -1,16 +1,28 @@
-"""Which code a result is of: a digest over all files that could change one.
+"""Which code a result is of: a digest over all files of ours that a trial runs, and over what they run on.
 
-Those are the scheduler, the nodes' queues, the policies and the simulator. What makes pages of results is left out:
-a page may be made anew by newer code. So is the list of cells, since the key of a trial says all that is run in it.
+Those are the scheduler, the nodes' queues, the policies and the simulator, and what these import. Python, numpy and
+whether what decides is compiled are in it, too: arithmetic may differ, and processor time does. What makes pages of
+results is left out: a page may be made anew by newer code. So is the list of cells, since the key of a trial says all
+that is run in it.
 """
 
 import hashlib
+import platform
 from collections.abc import Iterable
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("rm.scheduler", "nm.node_queue", "yaqd.policies", "yaqd.sim")
+PACKAGES: Final = (
+    "rm.scheduler",
+    "nm.node_queue",
+    "nm.distributed",
+    "yaqd.config",
+    "yaqd.model",
+    "yaqd.policies",
+    "yaqd.sim",
+)
 #: of these packages, what changes no result: files, and a folder
 _LEFT_OUT: Final = (
     "yaqd.sim/study/design.py",
@@ -32,9 +44,17 @@ def code_files() -> list[tuple[str, Path]]:
     return sorted(found)
 
 
-def digest_of(files: Iterable[tuple[str, Path]]) -> str:
-    """Return one word for the names and the contents of all these files."""
-    total = hashlib.sha256()
+def runs_on() -> str:
+    """Return what the code runs on, as far as it could change a figure."""
+    found = find_spec("rm.scheduler.scheduler")
+    is_source = found is not None and (found.origin or "").endswith(".py")
+    how = "as Python" if is_source else "compiled"
+    return f"Python {platform.python_version()}, numpy {version('numpy')}, {how}"
+
+
+def digest_of(files: Iterable[tuple[str, Path]], on: str = "") -> str:
+    """Return one word for the names and the contents of all these files, and for what they run on."""
+    total = hashlib.sha256(on.encode())
     for name, path in files:
         text = path.read_bytes()
         total.update(f"{name} {len(text)}\n".encode())
@@ -44,4 +64,4 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
 
 def code_digest() -> str:
     """Return the digest of the code that runs now."""
-    return digest_of(code_files())
+    return digest_of(code_files(), runs_on())

@@ -103,6 +103,11 @@ def queue_table(results: Results) -> StudyTable:
     return StudyTable("queues at nodes against none", headings, rows)
 
 
+def has_auto_cells(results: Results) -> bool:
+    """Return whether there is a cell with queues auto, always and off."""
+    return any(True for _ in auto_cells(results, SHOWN[0][0]))
+
+
 def auto_table(results: Results, most: int = 8) -> StudyTable:
     """Return where auto is furthest behind the better of queues always and none, by the median and the tail."""
     rows: list[tuple[str, ...]] = []
@@ -181,7 +186,7 @@ def chosen_tables(results: Results) -> Iterator[StudyTable]:
         rows.append((cell.part, f"{cell.load:g}", cell.name, factors, *figures))
     names = ("part", "load", "system", "with", *(heading for _, heading, _, _ in columns))
     yield StudyTable("cells", names, tuple(rows))
-    if any(auto_cells(results, "median")):
+    if has_auto_cells(results):
         yield auto_table(results)
 
 
@@ -193,13 +198,14 @@ def all_tables(results: Results) -> Iterator[StudyTable]:
         yield from effect_tables(results)
         yield best_table(results)
         yield queue_table(results)
-        yield auto_table(results)
     if results.cells("loads"):
         yield capacity_table(results)
     if results.has_both_sides("loads"):
         yield load_table(results)
     if results.has_both_sides("others"):
         yield other_table(results)
+    if has_auto_cells(results):
+        yield auto_table(results)
 
 
 def lines(results: Results, tables: Iterable[StudyTable], *, quick: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from yaqd.sim.study.report.findings import (
     best_table,
     capacity_table,
     effect_tables,
+    has_auto_cells,
     load_table,
     other_table,
     queue_table,
@@ -63,6 +64,7 @@ def page(results: Results, note: str = "") -> str:
         *_main(results),
         *_loads(results),
         *_others(results),
+        *_auto(results),
         *_missing(results),
     )
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
@@ -92,8 +94,18 @@ def _short_words(results: Results, load: float) -> Iterator[str]:
     for metric, name in SHOWN:
         shown = [one for one in effects(results, metric, load) if not one.overall.low <= 1 <= one.overall.high]
         if shown:
-            strongest = max(shown, key=lambda one: abs(math.log(one.overall.mid)))
-            yield f"{name.capitalize()}: the strongest switch is `{strongest.what}`, {ratio_text(strongest.overall)}."
+            strongest = max(shown, key=_strength)
+            does = "helps most" if strongest.overall.mid > 1 else "costs most"
+            yield (
+                f"{name.capitalize()}: of switches whose interval leaves out 1, `{strongest.what}` {does}, "
+                f"{ratio_text(strongest.overall)}."
+            )
+            farthest = max(effects(results, metric, load), key=_strength)
+            if farthest.what != strongest.what:
+                yield (
+                    f"{name.capitalize()}: `{farthest.what}` is further from 1 by the mean, "
+                    f"{ratio_text(farthest.overall)}, which the seeds do not show."
+                )
         else:
             yield f"{name.capitalize()}: no switch shows a difference over all combinations of the others."
         for who, found in bests(results):
@@ -103,6 +115,10 @@ def _short_words(results: Results, load: float) -> Iterator[str]:
         for found in queue_duels(results, metric, "auto"):
             if found.load == load and found.cell.name == SHIPPED_NAME:
                 yield f"{name.capitalize()}, among what ships: {verdict(found.faster)}, {ratio_text(found.faster)}."
+
+
+def _strength(effect: Effect) -> float:
+    return abs(math.log(effect.overall.mid))
 
 
 def _what_was_run(results: Results, note: str) -> Iterator[str]:
@@ -146,7 +162,8 @@ def _main(results: Results) -> Iterator[str]:
     yield (
         "A load is a part of what our ResourceManager can do with every switch off, and is the same for all. Stock "
         "goes by the rules of Hadoop's CapacityScheduler, which give one container a heartbeat as shipped. What each "
-        f"can do at most is in the last column. {_command('main')}\n"
+        "can do at most is in the last column. A queue's order of jobs does not reach opportunistic containers, so "
+        f"these have one row a limit. {_command('main')}\n"
     )
     yield from map(markdown, main_tables(results))
     yield "## Which switch contributes what\n"
@@ -173,9 +190,6 @@ def _main(results: Results) -> Iterator[str]:
     yield "![queues at nodes](images/study-queues.svg)\n"
     yield _bullets(_queue_words(results))
     yield markdown(queue_table(results))
-    yield "## Auto against the better of both\n"
-    yield f"Of all cells of the study that have all three. The worst ones are listed. {_command('main')}\n"
-    yield markdown(auto_table(results))
 
 
 def _bullets(said: Iterable[str]) -> str:
@@ -258,7 +272,8 @@ def _others(results: Results) -> Iterator[str]:
         "At 0.7 of what ours can do on the same ground with every switch off. Cells have the median and the 95th "
         "percentile. Stock's side is `fair` as it comes, which gives one container a heartbeat. That is too few for "
         "short tasks. With `maximum-offswitch-assignments` raised it would do better there, which is not measured "
-        "here. "
+        "here. Masters and orders at nodes matter only where containers wait, which is seldom under what ships here. "
+        "Their rows have queues always, too. "
         f"{_command('others')}\n"
     )
     yield markdown(other_table(results))
@@ -271,6 +286,16 @@ def _other_words(results: Results) -> Iterator[str]:
         levels = ["`{} {}`".format(*found.cell.factors[0]) for found in duels if verdict(found.faster) == said]
         if levels:
             yield f"In the median, {said}: {'; '.join(dict.fromkeys(levels))}."
+
+
+def _auto(results: Results) -> Iterator[str]:
+    if has_auto_cells(results):
+        yield "## Auto against the better of both\n"
+        yield (
+            "Of all cells of the study that have all three. The worst ones are listed. "
+            "Shown by `yaq sim study --out /tmp/study`.\n"
+        )
+        yield markdown(auto_table(results))
 
 
 def _missing(results: Results) -> Iterator[str]:
