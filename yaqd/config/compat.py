@@ -21,6 +21,7 @@ _STOCK_DEFAULTS: Final = {
     "yaq.rm.scheduler.rules": "stock",
     "yaq.rm.scheduler.masters-yield-after": "-1",
     "yaq.quality.enabled": "false",
+    "yaq.distributed.rebalance.stuck-ms": "-1",
     # the NodeManagers
     "yaq.nm.queue.enabled": "false",
     "yaq.nm.containers.start-moment": "0",
