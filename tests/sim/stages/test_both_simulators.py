@@ -180,6 +180,6 @@ def test_layers_that_count_for_nothing_are_left_out_and_change_nothing(without: 
         plan = plan_of(load)
         live, mind = live_of(plan, load, _TRACE), mind_of(weights, plan, skips=skips)
         assert (mind.is_linear, mind.has_graph) == (skips and len(without) == 2, not (skips and without))
-        run_learned(plan, live, mind)
+        run_learned(plan, live, mind, 0)
         found.append(finished(plan, live))
     _same(*found)

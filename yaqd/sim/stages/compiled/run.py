@@ -146,8 +146,11 @@ def decide_all(plan: Plan, live: Live, mind: Mind, now_s: float) -> None:
 
 
 @jit
-def run_learned(plan: Plan, live: Live, mind: Mind, next_job: int = 0) -> None:
-    """Run to the end under the network, from where a run stands. `next_job`: the first that has not come."""
+def run_learned(plan: Plan, live: Live, mind: Mind, next_job: int) -> None:
+    """Run to the end under the network, from where a run stands. `next_job`: the first that has not come.
+
+    It has no default: with one numba compiles all of this twice, with a number given and without.
+    """
     while live.counts[LEFT]:
         now_s, next_job, asks = step(plan, live, next_job)
         if now_s == inf:
@@ -184,5 +187,5 @@ def learned_run(load: GraphLoad, weights: Floats, rules: Rules = DECIMA, trace: 
     """Run a load under the network with these weights, as one flat array."""
     plan = plan_of(load, rules)
     live = live_of(plan, load, trace)
-    run_learned(plan, live, mind_of(weights, plan, skips=True))
+    run_learned(plan, live, mind_of(weights, plan, skips=True), 0)
     return finished(plan, live)

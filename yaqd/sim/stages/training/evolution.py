@@ -48,7 +48,7 @@ def losses(members: Sequence[Floats], settings: list[Setting], makespan: bool = 
         plan = plan_of(setting.load, setting.rules)
         for number, weights in enumerate(members):
             live = live_of(plan, setting.load)
-            run_learned(plan, live, mind_of(weights, plan, skips=True))
+            run_learned(plan, live, mind_of(weights, plan, skips=True), 0)
             found = finished(plan, live)
             total[number] += (
                 np.log(found.makespan_s / setting.makespan_s) if makespan else np.log(found.mean_s / setting.mean_s)
