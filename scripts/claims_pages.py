@@ -10,29 +10,38 @@ _GENERATED = frozenset({"cli.md", "configuration.md", "compatibility.md"})
 
 _UNIT = r"(?:microseconds?|milliseconds?|seconds?|minutes?|hours?|ms|s|h|KB|MB|GB)"
 _MEASURING = r"(?:takes?|took|taken|costs?|measured|median|mean|percentile|within|live|simulated|had|uses?|used)"
-_COUNT = r"(?:one|two|three|four|five|ten)"
+_COUNT = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|forty|fifty|hundred|thousand|million)"
+)
+_AMOUNT = rf"(?:(?<![\w.])\d[\d,]*(?:\.\d+)?k?|\b{_COUNT})"
+#: what is said to be so many times something, not done so many times
+_COMPARED = r"(?:as \w+|(?:the|that|those) \w+|what|ours|more|less|(?!after|over|under|per)\w+er|(?:\w+ )?\w+'s)\b"
+#: stands before a time where "a second" is no rate
+_BEFORE_A_TIME = "after|at|before|beside|for|in|of|than|within"
 #: what a block of code and a text have as figures
 _RATIOS = (r"(?<![\w.])\d[\d,]*(?:\.\d+)?x(?!\w)", r"(?<![\w.])\d[\d,]*(?:\.\d+)? ?%")
 _FIGURES = tuple(
-    map(
-        re.compile,
-        (
-            *_RATIOS,
-            r"(?<![\w.])\d[\d,.]* times (?:as|fewer|more|sooner|slower|faster|larger|longer|smaller|earlier|later)\b",
-            rf"(?<![\w.])\d[\d,]*\.\d+ {_UNIT}\b",
-            rf"\b{_MEASURING}\b[^.|]{{0,40}}?(?<![\w.])(?P<figure>\d[\d,]* {_UNIT})\b",
-            rf"\b(?:half|quarter|third|tenth|twentieth) (?:of )?an? {_UNIT}\b",
-            rf"\|\s*\**(?P<figure>\d[\d,]* {_UNIT})\b",
-            r"\|\s*\**(?P<figure>\d[\d,]*\.\d+)\**(?: to \d|\s*[|,(])",
-            rf"\b{_MEASURING}\b[^.|]{{0,20}}?\b(?P<figure>{_COUNT} to {_COUNT} {_UNIT})\b",
-        ),
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        *_RATIOS,
+        rf"{_AMOUNT} (?:percent|per cent)\b",
+        rf"(?:{_AMOUNT} times|\btwice|\bthrice) {_COMPARED}",
+        r"\bhalf as \w+",
+        rf"{_AMOUNT}(?: (?!(?:{_BEFORE_A_TIME}) )[\w-]+){{0,3}} (?:an?|per|each) (?:second|minute|hour)\b",
+        rf"{_AMOUNT}(?: [\w-]+)?/(?:s|second|min|minute|h|hour)\b",
+        rf"(?<![\w.])\d[\d,]*\.\d+ {_UNIT}\b",
+        rf"\b{_MEASURING}\b[^.|]{{0,40}}?(?<![\w.])(?P<figure>\d[\d,]* {_UNIT})\b",
+        rf"\b(?:half|quarter|third|tenth|twentieth) (?:of )?an? {_UNIT}\b",
+        rf"\|\s*\**(?P<figure>\d[\d,]* {_UNIT})\b",
+        r"\|\s*\**(?P<figure>\d[\d,]*\.\d+)\**(?: to \d|\s*[|,(])",
+        rf"\b{_MEASURING}\b[^.|]{{0,20}}?\b(?P<figure>{_COUNT} to {_COUNT} {_UNIT})\b",
     )
 )
 _IN_CODE = tuple(map(re.compile, _RATIOS))
-_COMMAND = re.compile(
-    r"(?:\w+=\S+ )*(?P<words>python -m benchmarks\.\w|python -m pytest tests/|"
-    r"yaq sim (?:run|compare|shuffle|study|line) |yaq clotho eval|scripts/\w+\.sh)"
-)
+_SHOWS = r"python -m benchmarks\.\w|python -m pytest tests/|yaq sim (?:run|compare|shuffle|study|line) |yaq clotho eval"
+_COMMAND = re.compile(rf"(?:\w+=\S+ )*(?P<words>{_SHOWS}|scripts/\w+\.sh)")
+#: stands before a command that runs compiled
+COMPILED = "scripts/compiled.sh "
 _RUNS_NOTHING = frozenset({"--help", "--list", "--from-store"})
 #: of a command that is a pattern, as `yaq sim run NAME`
 _STANDS_FOR = re.compile(r"[A-Z]+|\.\.\.")
@@ -86,7 +95,6 @@ def sections(page: Path) -> list[Section]:
     for kind, line, text in blocks(page.read_text(encoding="utf-8")):
         if kind == "heading":
             found.append(Section(page, text, line))
-            continue
         section = found[-1]
         if kind == "comment":
             section.waived += [one.strip() for waived in _WAIVED.findall(text) for one in waived.split(",")]
@@ -143,6 +151,11 @@ def commands(text: str, *, is_code: bool) -> Iterator[str]:
             words = piece.strip()[found.start("words") :].partition(" #")[0].split()
             if not _RUNS_NOTHING & {*words} and not any(_STANDS_FOR.fullmatch(word) for word in words):
                 yield " ".join(words)
+
+
+def shows_figures(command: str) -> bool:
+    """Tell whether it is a benchmark, a simulation or a test; of scripts, only what runs one of these compiled."""
+    return re.match(_SHOWS, command.removeprefix(COMPILED)) is not None
 
 
 def figures_of(text: str, *, is_code: bool) -> tuple[str, ...]:
