@@ -100,6 +100,24 @@ def test_a_pickle_is_refused_and_not_run() -> None:
     assert not _Evil.ran
 
 
+@pytest.mark.parametrize("name", ["enter", "told", "sha256", "more"])
+def test_a_member_that_is_no_array_is_refused(name: str) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(pack(FLAT, {}))) as found, zipfile.ZipFile(out, "w") as archive:
+        for member in {*found.namelist(), f"{name}.npy"}:
+            archive.writestr(member, b"no array" if member == f"{name}.npy" else found.read(member))
+    with pytest.raises(WeightsError, match=f"'{name}' is no array"):
+        unpack(out.getvalue())
+
+
+def test_half_of_a_character_is_no_text() -> None:
+    def told(arrays: dict[str, Any]) -> None:
+        arrays["told"] = np.array("\ud800")
+
+    with pytest.raises(WeightsError, match="told is no text"):
+        unpack(_changed(told))
+
+
 def test_damaged_and_truncated_bytes_are_refused() -> None:
     data = pack(FLAT, {})
     for cut in range(0, len(data), 97):

@@ -91,6 +91,9 @@ def unpack(data: bytes) -> StageWeights:
                 raise WeightsError(f"it unpacks to more than {_UNPACKED_MAX} bytes")
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # a member that does not begin as an array's comes as bare bytes
+                raise WeightsError(f"{name[:80]!r} is no array")
     except WeightsError:
         raise
     except Exception as error:  # a broken archive raises what it likes: zlib, struct, OSError, EOFError
@@ -125,4 +128,9 @@ def _verified(arrays: dict[str, Any]) -> StageWeights:
 def _text(array: Any, name: str) -> str:
     if array is None or array.shape != () or array.dtype.kind != "U" or array.dtype.itemsize > _TOLD_MAX * 4:
         raise WeightsError(f"{name} is no text")
-    return str(array)
+    try:
+        text = str(array)
+        text.encode()
+    except ValueError:  # half of a character, or a number that is none
+        raise WeightsError(f"{name} is no text") from None
+    return text
