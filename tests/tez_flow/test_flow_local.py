@@ -185,6 +185,19 @@ def lines_of(folder: Path, script: str, *outputs: str) -> list[list[str]]:
     return [lines_below(folder / name) for name in outputs]
 
 
+def test_a_flow_that_is_another_one_when_loaded_again_is_refused(tmp_path: Path) -> None:
+    script = (
+        "import pathlib\n"
+        f"seen = pathlib.Path({str(tmp_path / 'seen')!r})\n"
+        "step = Gather if seen.exists() else Sum\n"
+        "seen.touch()\n"
+        'flow.read("one").then(Words).then(step).write("out")\n'
+    )
+    with pytest.raises(JobError, match=r"job\.py: its flow is another one here than where it was submitted"):
+        lines_of(tmp_path, script, "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_a_step_yields_again_and_changes_counts_as_it_was(tmp_path: Path) -> None:
     script = (
         "class Buffer(Job):\n"

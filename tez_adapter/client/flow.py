@@ -20,7 +20,7 @@ from tez_adapter.client.submit import REDUCES_MAX_KEY, TASKS_MAX_KEY, SubmittedJ
 from tez_adapter.data import ReduceInput
 from tez_adapter.flow.names import Wanted
 from tez_adapter.flow.plan import FlowPlan, Stage, counted, plan_flow
-from tez_adapter.flow.program import FlowProgram, input_format, load_flow
+from tez_adapter.flow.program import FlowProgram, check_shape, input_format, load_flow
 from tez_adapter.flow.spec import FlowOutput, FlowSpec, shape_of
 from tez_adapter.flow.task import run_stage
 from tez_adapter.jobspec import JobKind, JobSpec, attempt_name
@@ -206,6 +206,7 @@ def work_of_flow(script: str, values: Mapping[str, str], before: Callable[[Path]
     def work(attempt: LocalAttempt, task: LocalTask) -> OutputFiles | None:
         spec = task.spec.flow
         assert spec is not None
+        check_shape(program.flow, spec.shape, split_script(script)[0])
         plan = spec.plan
 
         def fetch(sink: ReduceInput, wanted: Wanted) -> None:

@@ -39,11 +39,8 @@ def load_flow(
     path, named = split_script(script)
     module = load_module(Path(path), before=before)
     flow = _flow_of(vars(module), path, name or named)
-    if shape is not None and shape_of(flow) != shape:
-        raise JobError(
-            f"{path}: its flow is another one here than where it was submitted; what it looks like must depend on the "
-            "script alone"
-        )
+    if shape is not None:
+        check_shape(flow, shape, path)
     params = {}
     for number, node in enumerate(flow.nodes):
         if node.job is not None:
@@ -52,6 +49,15 @@ def load_flow(
             check_job(node.job, path, streams=streams)
             params[number] = _params(node, texts)
     return FlowProgram(flow, params)
+
+
+def check_shape(flow: Flow, shape: tuple[str, ...], path: str) -> None:
+    """Raise JobError where a flow looks another way than where it was submitted."""
+    if shape_of(flow) != shape:
+        raise JobError(
+            f"{path}: its flow is another one here than where it was submitted; what it looks like must depend on the "
+            "script alone"
+        )
 
 
 def _flow_of(found: Mapping[str, Any], path: str, name: str | None) -> Flow:
