@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -193,6 +194,14 @@ def no_reduces(flow: Flow) -> None:
     flow.read("a").then(Count, reduces=0)
 
 
+class Odd(Job):
+    name = 5  # type: ignore[assignment]
+
+
+def then_with(flow: Flow, **more: Any) -> None:
+    flow.read("a").then(Parse, **more)
+
+
 def too_many(flow: Flow) -> None:
     stream = flow.read("a")
     for _ in range(10_000):
@@ -213,6 +222,21 @@ def too_many(flow: Flow) -> None:
         (lambda flow: flow.read("a", format="xml"), "xml"),
         (lambda flow: flow.join(flow.read("a")), "give 2 streams or more"),
         (lambda flow: flow.read("a").then(Count, reduces=-1), "give a number from 0"),
+        (lambda flow: Flow(5), r"^Flow\(\): its name is 5: give text"),  # type: ignore[arg-type]
+        (lambda flow: flow.read("a").then(Odd), r"^\.then\(Odd\): its name is 5: give text"),
+        (
+            lambda flow: then_with(flow, sides={(1, 2): flow.read("b")}),
+            r"Parse\): sides has the name \(1, 2\): give text",
+        ),
+        (
+            lambda flow: then_with(flow, sides=[flow.read("b")]),
+            r"Parse\): sides is \[Stream.*give a dict, as in {'name'",
+        ),
+        (
+            lambda flow: then_with(flow, params=["a"]),
+            r"Parse\): params is \['a'\]: give a dict, as in {'option': VALUE}",
+        ),
+        (lambda flow: then_with(flow, params={5: "a"}), r"Parse\): params has the name 5: give text"),
     ],
 )
 def test_what_a_script_says_wrong_is_said_where_it_says_it(build: Callable[[Flow], object], words: str) -> None:

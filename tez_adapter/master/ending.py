@@ -108,6 +108,12 @@ class Ending:
             # every task is done, and yet there is no output
             self.end = JobEnd(JobState.FAILED, diagnostics)
 
+    def broke(self, error: BaseException) -> None:
+        """Fail a job for an error that ended a part of its manager: the rest would wait for that part without end."""
+        log.error("a part of the job manager failed", exc_info=error)
+        if self.end.state is JobState.RUNNING:
+            self.fail(f"a part of the job manager failed: {error!r}")
+
     def dismiss(self, reason: str) -> None:
         """End this attempt: the application is over, or another attempt takes its place."""
         log.warning("told to end: %s", reason)

@@ -149,7 +149,7 @@ class ApplicationMaster:
             await self._rm.register(host, port, "")
             await self._ending.repeat(former)
             return
-        async with TaskSet() as tasks:
+        async with TaskSet(self._ending.broke) as tasks:
             setup = tasks.start(self._ending.prepare())
             registered = await self._rm.register(host, port, "")
             log.info("%s registered, serving tasks and clients at %s:%d", self.spec.job_id, host, port)

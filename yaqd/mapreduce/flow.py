@@ -64,6 +64,7 @@ class Flow:
 
     def __init__(self, name: str = "") -> None:
         """`name`: shown by `yaq app list`; "" = the script's name."""
+        _check_name(name, "Flow()")
         self.name = name
         self.nodes: list[FlowNode] = []
 
@@ -143,6 +144,10 @@ class Stream:
             raise JobError(f".then({job!r}): give a subclass of yaqd.mapreduce.Job")
         where = f".then({job.__name__})"
         _check_task_s(task_s, where)
+        shown = job.name or job.__name__
+        _check_name(shown, where)
+        _check_mapping(params, f"{where}: params", "{'option': VALUE}")
+        _check_mapping(sides, f"{where}: sides", "{'name': STREAM}")
         count = _reduces_of(job, reduces, where, is_join=self.flow.nodes[self.number].kind is NodeKind.JOIN)
         others = {name: self.flow.number_of(stream, f"{where}, side {name}") for name, stream in (sides or {}).items()}
         for name, number in others.items():
@@ -160,7 +165,7 @@ class Stream:
             sides=others,
             is_apart=apart and not count,
             task_s=task_s,
-            name=job.name or job.__name__,
+            name=shown,
         )
         return self.flow._add(node)
 
@@ -175,6 +180,19 @@ class Stream:
     def _written_as(self) -> str:
         node = self.flow.nodes[self.number]
         return node.job.output_format if node.job is not None else Job.output_format
+
+
+def _check_name(name: object, where: str) -> None:
+    if not isinstance(name, str):
+        raise JobError(f"{where}: its name is {name!r}: give text")
+
+
+def _check_mapping(given: object, where: str, such: str) -> None:
+    if given is not None and not isinstance(given, Mapping):
+        raise JobError(f"{where} is {given!r}: give a dict, as in {such}")
+    for name in given or ():
+        if not isinstance(name, str):
+            raise JobError(f"{where} has the name {name!r}: give text")
 
 
 def _check_task_s(said: float | None, where: str) -> None:
