@@ -122,9 +122,9 @@ def plan_flow(flow: Flow) -> FlowPlan:
     while True:
         planner = _Planner(flow, apart)
         circle = planner.circle()
-        if circle is None:
+        if not circle:
             return planner.plan()
-        apart.add(circle)  # it waits for what comes after its own task: it gets tasks of its own
+        apart |= circle  # each waits for what comes after its own task: it gets tasks of its own
 
 
 def _check(flow: Flow) -> None:
@@ -154,12 +154,18 @@ class _Planner:
         for number, node in enumerate(flow.nodes):
             for position, source in enumerate(node.inputs):
                 self._readers[source].append((number, position))
+        #: by node: steps that get it whole, and the names that they know it by
+        self._side_of: list[list[tuple[int, str]]] = [[] for _ in flow.nodes]
+        for number, node in enumerate(flow.nodes):
+            for name, source in node.sides.items():
+                self._side_of[source].append((number, name))
         self._outputs = [number for number, node in enumerate(flow.nodes) if node.kind is NodeKind.WRITE]
         #: nodes that a stage begins with
         self._heads = [number for number in range(len(flow.nodes)) if self._is_head(number)]
         #: by head: parts of its channels, and edges that lead from them: (target head, edge without its source)
         self._channels: dict[int, list[int]] = {head: [] for head in self._heads}
         self._leads: dict[int, list[tuple[int, StageEdge]]] = {head: [] for head in self._heads}
+        #: by step: heads in whose tasks its map runs; of one that is apart: none
         self._hosts: dict[int, set[int]] = {}
         self._branches = 0
         self._trees = {head: self._grow(head, head, -1) for head in self._heads}
@@ -193,6 +199,7 @@ class _Planner:
             elif node.kind is NodeKind.JOIN:
                 found += self._grow(head, reader, position, depth + 1)
             elif node.reduces:
+                self._hosts.setdefault(reader, set()).add(head)
                 channel = self._channel(head, reader, node.reduces, EdgeKind.SHUFFLE)
                 found.append(Branch(step=reader, channel=channel, side=side))
             elif reader in self._apart:
@@ -200,12 +207,7 @@ class _Planner:
             else:
                 self._hosts.setdefault(reader, set()).add(head)
                 found.append(Branch(step=reader, then=self._grow(head, reader, side, depth + 1)))
-        for reader, node in enumerate(self._nodes):
-            found += [
-                Branch(channel=self._side_channel(head, reader, name))
-                for name, source in node.sides.items()
-                if source == number
-            ]
+        found += [Branch(channel=self._side_channel(head, reader, name)) for reader, name in self._side_of[number]]
         return tuple(found)
 
     def _channel(self, head: int, target: int, parts: int, kind: EdgeKind) -> int:
@@ -230,10 +232,8 @@ class _Planner:
             ]
 
     def _stages_of(self, step: int) -> set[int]:
-        if step not in self._channels:
-            return self._hosts.get(step, set())
-        mapping = {head for head, tree in self._trees.items() if any(b.step == step for b in _all_of(tree))}
-        return {step, *mapping}
+        hosts = self._hosts.get(step, set())
+        return {step, *hosts} if step in self._channels else hosts
 
     # ---- the order
 
@@ -255,19 +255,52 @@ class _Planner:
                     heappush(free, target)
         return order, {head for head in self._heads if left[head]}
 
-    def circle(self) -> int | None:
-        """Return a step that waits for what comes after its own task; None where there is none."""
+    def circle(self) -> set[int]:
+        """Return steps that wait for what comes after their own tasks; none where there are none.
+
+        Those that must be apart, whichever others are, come all at once: a pass grows all trees anew. Without any it is
+        one step alone, as that may free others of the same circle.
+        """
         _, stuck = self._order()
         if not stuck:
-            return None
+            return set()
+        if found := self._waiting_alone(stuck):
+            return found
         for step, node in enumerate(self._nodes):
             if node.sides and step not in self._channels and self._hosts.get(step, set()) & stuck:
-                return step
+                return {step}
         names = ", ".join(sorted(self._nodes[head].name for head in stuck if self._nodes[head].sides))
         raise JobError(
             f"steps wait for each other's sides: {names}; give the side to a step behind them, or write "
             ".then(Job, apart=True) before the step that gets it"
         )
+
+    def _waiting_alone(self, stuck: set[int]) -> set[int]:
+        """Return steps that wait for their own tasks, whichever other steps are apart.
+
+        One behind another step with sides is left out, as it goes where that one goes.
+        """
+        sources: dict[int, set[int]] = {}
+        firm: dict[int, set[int]] = {head: set() for head in stuck}
+        for head in stuck:
+            for target, edge in self._leads[head]:
+                if edge.kind is EdgeKind.BROADCAST:
+                    sources.setdefault(edge.step, set()).add(head)
+                if edge.kind is not EdgeKind.BROADCAST or target == edge.step:
+                    firm[head].add(target)
+        found: set[int] = set()
+        for head in stuck:
+            steps = {step for step in self._first_with_sides(self._trees[head]) if step in sources}
+            behind = _reached(head, firm) if steps else set()
+            found |= {step for step in steps if sources[step] & behind}
+        return found
+
+    def _first_with_sides(self, tree: Sequence[Branch]) -> Iterator[int]:
+        for branch in tree:
+            if branch.step >= 0 and branch.channel < 0 and self._nodes[branch.step].sides:
+                yield branch.step
+            else:
+                yield from self._first_with_sides(branch.then)
 
     def plan(self) -> FlowPlan:
         order, _ = self._order()
@@ -302,6 +335,16 @@ def _all_of(tree: Sequence[Branch]) -> Iterator[Branch]:
     for branch in tree:
         yield branch
         yield from _all_of(branch.then)
+
+
+def _reached(head: int, leads: Mapping[int, set[int]]) -> set[int]:
+    """Return a head, and those that something leads to from it."""
+    found, left = {head}, [head]
+    while left:
+        new = leads.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return found
 
 
 def _named(order: Sequence[int], nodes: Sequence[FlowNode], trees: Mapping[int, tuple[Branch, ...]]) -> dict[int, str]:
