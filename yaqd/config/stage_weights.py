@@ -1,7 +1,10 @@
 """Weights of the policy of stages: those that ship with the package, or those of a file that a key names."""
 
+import errno
+import os
 from importlib.resources import files
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, Literal
 
 from yaqd.config.configuration import Configuration
@@ -28,7 +31,14 @@ def configured_weights(conf: Configuration, bytes_max: int) -> bytes:
     if not Path(name).is_absolute():
         raise conf.error(WEIGHTS_KEY, "is not an absolute path", "give the full path")
     try:
-        with Path(name).open("rb") as file:
-            return file.read(bytes_max)
+        return read_regular(Path(name), bytes_max)
     except OSError as error:
         raise conf.error(WEIGHTS_KEY, f"cannot be read: {error.strerror}", REMEDY) from None
+
+
+def read_regular(path: Path, bytes_max: int) -> bytes:
+    """Return a file's first bytes. Raises OSError, also where it is no regular file: a pipe would be waited for."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read(bytes_max)

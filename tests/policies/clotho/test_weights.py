@@ -1,6 +1,7 @@
 """Weights: what was packed comes back; everything else is refused with what is wrong, and nothing in it is run."""
 
 import io
+import json
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -116,6 +117,29 @@ def test_half_of_a_character_is_no_text() -> None:
 
     with pytest.raises(WeightsError, match="told is no text"):
         unpack(_changed(told))
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"curve": [1]}, "rows of numbers"),
+        ({"curve": {"a": 1}}, "rows of numbers"),
+        ({"curve": None}, "rows of numbers"),
+        ({"curve": [{"seconds": "x"}]}, "rows of numbers"),
+        ({"curve": [{"seconds": True}]}, "rows of numbers"),
+        ({"curve": [{"seconds": 10**400}]}, "cannot be written"),
+        ({"seed": float("nan")}, "cannot be written"),
+        ({"command": ["yaq"]}, "no text"),
+        ({"command": "\ud800"}, "cannot be written"),
+        ({"\ud800": 1}, "cannot be written"),
+        ({"start": 5}, "its beginning"),
+        ({"start": {"start": {"curve": [5]}}}, "rows of numbers"),
+        ({"more": json.loads("[" * 300 + "]" * 300)}, "more than 20 values in one another"),
+    ],
+)
+def test_what_is_told_can_be_shown_and_handed_on(told: dict[str, Any], said: str) -> None:
+    with pytest.raises(WeightsError, match=said):
+        unpack(pack(FLAT, told))
 
 
 def test_damaged_and_truncated_bytes_are_refused() -> None:

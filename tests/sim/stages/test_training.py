@@ -1,6 +1,9 @@
 """Both trainers: a resumed run comes to the bits of one that was never stopped; damaged checkpoints are refused."""
 
+import io
 import json
+import os
+import zipfile
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ pytest.importorskip("numba")
 
 from tests.sim.stages.tpch_files import STAGE, write_graph
 from yaqd.cli.app import yaq
-from yaqd.policies.clotho.shapes import AT
+from yaqd.policies.clotho.shapes import AT, SIZE
 from yaqd.policies.clotho.weights import unpack
 from yaqd.policies.curves.samples import Floats
 from yaqd.sim.stages.rules import Rules
@@ -116,6 +119,52 @@ def test_a_checkpoint_that_lacks_a_term_is_of_another_version(tmp_path: Path) ->
         np.savez(out, **{**arrays, "told": np.array(json.dumps(told))})
     with pytest.raises(CheckpointError, match="of another version: begin anew, with --start"):
         read_checkpoint(path, _TERMS)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"generation": -5}, "its generation is -5"),
+        ({"generation": True}, "its generation is True"),
+        ({"generation": 10**60}, "its generation is 1000"),
+        ({"told": {}}, "does not tell its beginning and its curve"),
+        ({"told": {"curve": [], "start": 5}}, "its beginning is no JSON object"),
+        ({"told": {"curve": [1], "start": {}}}, "rows of numbers"),
+        ({"told": {"curve": [{"generation": 1}], "start": {}}}, "does not tell its beginning and its curve"),
+        ({"told": {"curve": [{"generation": 1, "seconds": "x"}], "start": {}}}, "rows of numbers"),
+        ({"told": {"curve": [], "start": {"curve": {}}}}, "rows of numbers"),
+        ({"weights": np.array(["x"] * SIZE)}, "not those of this network"),
+        ({"weights": np.zeros(SIZE, dtype=complex)}, "not those of this network"),
+        ({"best": np.zeros(SIZE + 1)}, "not those of this network"),
+        ({"first": b"no array"}, "'first' is no array"),
+        ({"more": b"0" * (5 << 20)}, "unpacks to more"),
+    ],
+)
+def test_a_checkpoint_with_odd_values_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = tmp_path / "run"
+    one = _trainer(path)
+    one.begin()
+    one.save()
+    with np.load(path) as found:
+        arrays = {name: found[name] for name in found.files}
+    text = json.loads(str(arrays["told"]))
+    texts = {name: value for name, value in change.items() if name in text}
+    arrays |= {name: value for name, value in change.items() if isinstance(value, np.ndarray)}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in (arrays | {"told": np.array(json.dumps(text | texts))}).items():
+            np.lib.format.write_array(member := io.BytesIO(), array)
+            raw = change.get(name)
+            archive.writestr(f"{name}.npy", raw if isinstance(raw, bytes) else member.getvalue())
+        for name in change.keys() - arrays.keys() - texts.keys():
+            archive.writestr(name, change[name])
+    with pytest.raises(CheckpointError, match=said):
+        read_checkpoint(path, _TERMS)
+
+
+def test_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="run: it is no regular file"):
+        read_checkpoint(tmp_path / "run", _TERMS)
 
 
 def test_a_checkpoint_of_other_graphs_is_refused(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ from yaqd.policies.clotho.weights import BYTES_MAX
 
 def read_weights(path: Path | None) -> tuple[bytes, str]:
     """Return bytes and a name for them. Raises CommandError where the file cannot be read."""
-    from yaqd.config.stage_weights import shipped_weights
+    from yaqd.config.stage_weights import read_regular, shipped_weights
 
     if path is None:
         return shipped_weights(), "shipped"
     try:
-        with path.open("rb") as found:
-            return found.read(BYTES_MAX + 1), str(path)
+        return read_regular(path, BYTES_MAX + 1), str(path)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from None
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import prod
+from sys import float_info
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,8 @@ _UNPACKED_MAX: Final = 1 << 20
 _TOLD: Final = "told"
 _SUM: Final = "sha256"
 _TOLD_MAX: Final = 1 << 15
+#: values within one another, in what is told
+_DEEP_MAX: Final = 20
 
 
 class WeightsError(ValueError):
@@ -85,10 +88,15 @@ def unpack(data: bytes) -> StageWeights:
     """Return weights from bytes. Raises WeightsError with what is wrong; nothing in them is ever run."""
     if len(data) > BYTES_MAX:
         raise WeightsError(f"{len(data)} bytes: weights have at most {BYTES_MAX}")
+    return _verified(plain_arrays(data, _UNPACKED_MAX))
+
+
+def plain_arrays(data: bytes, unpacked_max: int) -> dict[str, Any]:
+    """Return the arrays of an archive by name. Raises WeightsError, also where it unpacks to more."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > _UNPACKED_MAX:
-                raise WeightsError(f"it unpacks to more than {_UNPACKED_MAX} bytes")
+            if sum(member.file_size for member in archive.infolist()) > unpacked_max:
+                raise WeightsError(f"it unpacks to more than {unpacked_max} bytes")
         with np.load(io.BytesIO(data), allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
         for name, array in arrays.items():
@@ -98,7 +106,7 @@ def unpack(data: bytes) -> StageWeights:
         raise
     except Exception as error:  # a broken archive raises what it likes: zlib, struct, OSError, EOFError
         raise WeightsError(f"no .npz of plain arrays: {repr(error)[:200]}") from None
-    return _verified(arrays)
+    return arrays
 
 
 def _verified(arrays: dict[str, Any]) -> StageWeights:
@@ -122,6 +130,7 @@ def _verified(arrays: dict[str, Any]) -> StageWeights:
         raise WeightsError(f"what it tells of itself is no JSON: {str(error)[:200]}") from None
     if not isinstance(told, dict):
         raise WeightsError("what it tells of itself is no JSON object")
+    check_told(told)
     return StageWeights({name: arrays[name].astype(np.float64) for name, _ in SHAPES}, told)
 
 
@@ -134,3 +143,36 @@ def _text(array: Any, name: str) -> str:
     except ValueError:  # half of a character, or a number that is none
         raise WeightsError(f"{name} is no text") from None
     return text
+
+
+def check_told(told: Mapping[str, Any]) -> None:
+    """Raise WeightsError where it cannot be shown and handed on: command and curve are text and rows of numbers."""
+    if not _is_plain(told, _DEEP_MAX):
+        raise WeightsError(
+            f"what it tells of itself cannot be written, or has more than {_DEEP_MAX} values in one another"
+        )
+    if not isinstance(told.get("command", ""), str):
+        raise WeightsError("the command that it tells of is no text")
+    curve, start = told.get("curve", []), told.get("start", {})
+    if not isinstance(curve, list) or not all(
+        isinstance(row, dict) and all(map(_is_number, row.values())) for row in curve
+    ):
+        raise WeightsError("the curve that it tells of has no rows of numbers")
+    if not isinstance(start, dict):
+        raise WeightsError("what it tells of its beginning is no JSON object")
+    if start:
+        check_told(start)
+
+
+def _is_number(found: Any) -> bool:
+    return type(found) in (int, float) and abs(found) <= float_info.max
+
+
+def _is_plain(found: Any, deep: int) -> bool:
+    """Return whether numbers are finite, and text can be written."""
+    if isinstance(found, (dict, list)):
+        each = (*found, *found.values()) if isinstance(found, dict) else found
+        return deep > 0 and all(_is_plain(one, deep - 1) for one in each)
+    if isinstance(found, str):
+        return found.isascii() or not any("\ud800" <= one <= "\udfff" for one in found)
+    return found is None or isinstance(found, bool) or _is_number(found)

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from yaqd.config.stage_weights import read_regular
 from yaqd.policies.clotho.shapes import SIZE
+from yaqd.policies.clotho.weights import WeightsError, check_told, plain_arrays
 from yaqd.sim.stages.training.evolution import SearchTerms
 from yaqd.sim.stages.training.gradient import GradientTerms
 from yaqd.sim.stages.training.settings import TrainingTerms
@@ -19,6 +21,7 @@ from yaqd.sim.stages.training.state import TrainingState
 _NAMES: Final[Mapping[type[TrainingTerms], str]] = {SearchTerms: "evolution", GradientTerms: "gradient"}
 _ARRAYS: Final = ("weights", "first", "second", "best")
 _BYTES_MAX: Final = 1 << 22
+_GENERATIONS_MAX: Final = 1 << 40
 
 
 class CheckpointError(ValueError):
@@ -55,22 +58,35 @@ def write_whole(path: Path, data: bytes) -> None:
 def read_checkpoint(path: Path, terms: TrainingTerms) -> tuple[TrainingState, Any, dict[str, Any]]:
     """Return where the run stood, the best weights so far, and what was told. Raises CheckpointError."""
     try:
-        if path.stat().st_size > _BYTES_MAX:
+        data = read_regular(path, _BYTES_MAX + 1)
+        if len(data) > _BYTES_MAX:
             raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in _ARRAYS}
-            text = json.loads(str(found["told"]))
-        generation, told, made = int(text["generation"]), dict(text["told"]), dict(text["terms"])
+        found = plain_arrays(data, _BYTES_MAX)
+        arrays = {name: found[name] for name in _ARRAYS}
+        text = json.loads(str(found["told"]))
+        generation, told, made = text["generation"], dict(text["told"]), dict(text["terms"])
+        check_told(told)
         # checkpoints of before there were two trainers do not name theirs
         trainer = str(text.get("trainer", "evolution"))
     except CheckpointError:
         raise
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror or error}") from None
-    except Exception as error:  # a broken archive raises what it likes
+    except WeightsError as error:
+        raise CheckpointError(f"{path}: no checkpoint: {error}") from None
+    except Exception as error:  # what is absent, or of another type, raises what it likes
         raise CheckpointError(f"{path}: no checkpoint: {repr(error)[:200]}") from None
-    if any(array.shape != (SIZE,) or not np.isfinite(array).all() for array in arrays.values()):
-        raise CheckpointError(f"{path}: its arrays are not those of this network")
+    for array in arrays.values():
+        if array.dtype != np.float64 or array.shape != (SIZE,) or not np.isfinite(array).all():
+            raise CheckpointError(f"{path}: its arrays are not those of this network")
+    if type(generation) is not int or not 0 <= generation <= _GENERATIONS_MAX:
+        raise CheckpointError(f"{path}: no checkpoint: its generation is {repr(generation)[:40]}")
+    if (
+        "start" not in told
+        or "curve" not in told
+        or not all({"generation", "seconds"} <= row.keys() for row in told["curve"])
+    ):
+        raise CheckpointError(f"{path}: no checkpoint: it does not tell its beginning and its curve")
     if trainer != _NAMES[type(terms)]:
         raise CheckpointError(f"{path} is of a run with --trainer {trainer[:40]}; --resume wants the same")
     if made != asdict(terms):

@@ -149,7 +149,8 @@ def _thinned(curve: Sequence[dict[str, float]], rows: int) -> list[dict[str, flo
 
 
 def _short(command: str) -> str:
-    """Return a command whose JSON has a bound."""
+    """Return a command whose JSON has a bound, and which can be written: names of files need not be text."""
+    command = command.encode(errors="replace").decode()
     return command if len(dumps(command)) <= _COMMAND_TOLD else f"{command[:100]} ..."
 
 
