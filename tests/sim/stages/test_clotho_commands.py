@@ -1,5 +1,7 @@
 """`yaq clotho train` and `eval`: what is refused before hours of work, how a run is stopped, what is said of it."""
 
+import json
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,10 @@ pytest.importorskip("numba")
 
 from yaqd.cli.app import yaq
 from yaqd.cli.clotho import evaluate
-from yaqd.policies.clotho.weights import unpack
+from yaqd.config import ConfigError, Configuration
+from yaqd.config.stage_weights import configured_weights
+from yaqd.policies.clotho.shapes import SIZE
+from yaqd.policies.clotho.weights import pack, unpack
 from yaqd.sim.stages import measuring
 from yaqd.sim.stages.measuring import Best
 from yaqd.sim.stages.training import trainer as trainers
@@ -132,6 +137,43 @@ def test_what_cannot_be_is_refused(
     monkeypatch.setattr(trainers.Trainer, "run", lambda *words: pytest.fail("it trained"))
     code, said = _yaq(*_TRAIN, "--output", str(tmp_path / "w.npz"), *words)
     assert (code, says in said) == (2, True), said
+
+
+def test_what_weights_tell_of_themselves_replaces_no_fact(tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    command = "\x1b[31myaq\nseed: 9"
+    path.write_bytes(pack(np.ones(SIZE), {"weights": "other", "bytes": 1, "command": command, "curve": [{"\t": 1}]}))
+    code, said = _yaq("inspect", str(path), "--json")
+    assert code == 0
+    found = json.loads(said)
+    assert (found["weights"], found["bytes"]) == (str(path), path.stat().st_size)
+    assert (found["numbers"], found["linear"], found["command"]) == (SIZE, False, command)
+    assert _yaq("inspect", str(path))[1].splitlines()[3:] == [
+        "hidden layers: count",
+        "command:       ?[31myaq?seed: 9",
+        "seed:          -",
+        "? 1",
+    ]
+
+
+def test_shipped_weights_are_said_to_be_linear() -> None:
+    assert "hidden layers: do not count: scores and limits are linear\n" in _yaq("inspect")[1]
+
+
+@pytest.mark.usefixtures("_no_search")
+def test_weights_of_a_command_that_is_no_text_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["yaq", "\udcff.npz"])
+    assert _yaq(*_TRAIN, "--output", str(tmp_path / "w.npz"), "--generations", "1")[0] == 0
+    assert unpack((tmp_path / "w.npz").read_bytes()).told["command"] == "yaq '?.npz'"
+
+
+def test_a_pipe_is_no_weights(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "w.npz")
+    code, said = _yaq("inspect", str(tmp_path / "w.npz"))
+    assert (code, said) == (2, f"yaq: {tmp_path / 'w.npz'}: it is no regular file\n")
+    conf = Configuration.load(environ={}, overrides={"yaq.clotho.weights": str(tmp_path / "w.npz")})
+    with pytest.raises(ConfigError, match="cannot be read: it is no regular file"):
+        configured_weights(conf, 100)
 
 
 def test_worse_weights_are_said_to_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import click
 
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option
-from yaqd.cli.output import print_fields, print_json
+from yaqd.cli.output import print_fields, print_json, printable
 
 
 @click.command("inspect")
@@ -21,26 +21,27 @@ def inspect(weights: Path | None, as_json: bool) -> None:
     """
     from yaqd.cli.clotho.files import read_weights
     from yaqd.policies.clotho.shapes import SIZE
-    from yaqd.policies.clotho.weights import WeightsError, unpack
+    from yaqd.policies.clotho.weights import WeightsError, is_linear, unpack
 
     data, name = read_weights(weights)
     try:
         found = unpack(data)
     except WeightsError as error:
         raise CommandError(f"{name}: {error}") from None
-    curve = found.told.get("curve") or []
-    told = {"weights": name, "bytes": len(data), "numbers": SIZE, **found.told}
+    linear = is_linear(found.arrays)
+    facts = {"weights": name, "bytes": len(data), "numbers": SIZE, "linear": linear}
     if as_json:
-        print_json(told)
+        print_json(facts | {key: value for key, value in found.told.items() if key not in facts})
         return
     print_fields(
         [
             ("weights", name),
             ("bytes", len(data)),
             ("numbers", SIZE),
-            ("command", found.told.get("command", "-")),
-            ("seed", found.told.get("seed", "-")),
+            ("hidden layers", "do not count: scores and limits are linear" if linear else "count"),
+            ("command", printable(found.told.get("command", "-"))),
+            ("seed", printable(str(found.told.get("seed", "-")))),
         ]
     )
-    for point in curve if isinstance(curve, list) else []:
-        click.echo("  ".join(f"{key} {value:g}" for key, value in point.items()))
+    for point in found.told.get("curve", []):
+        click.echo("  ".join(f"{printable(key)} {value:g}" for key, value in point.items()))
