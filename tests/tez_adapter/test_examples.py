@@ -4,10 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
 from tez_adapter.client.local import run_local
 from tez_adapter.tasks.local_tasks import LocalTasks
+from yaqd.cli.jobs.dag import dag
 from yaqd.config import Configuration
 from yaqd.mapreduce import JobError, load_job, parse_params
 
@@ -28,6 +30,21 @@ def run(name: str, tmp_path: Path, text: str, reduces: int | None = None, **opti
 def test_every_example_is_run_here() -> None:
     named = {"wordcount.py", "grep.py", "mean.py", "inverted_index.py", "sort_lines.py", "flow.py"}
     assert {path.name for path in EXAMPLES.glob("*.py")} == named
+
+
+@pytest.mark.parametrize("name", ["plan", "submit", "local"])
+def test_the_example_of_each_command_of_flows_has_the_paths_of_its_script(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (tmp_path / "README.md").write_text("a b\n")
+    said = CliRunner().invoke(dag, [name, "--help"]).output
+    (words,) = (line.split() for line in said.splitlines() if line.strip().startswith(f"yaq dag {name} "))
+    done = CliRunner().invoke(dag, ["plan", *words[3:]])
+    assert done.exit_code == 0, done.output
+    if name != "plan":
+        assert [word.partition("=")[0] for word in words if "=" in word] == ["lines", "top", "shares"]
 
 
 def test_wordcount(tmp_path: Path) -> None:

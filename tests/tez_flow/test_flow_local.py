@@ -280,3 +280,16 @@ def test_an_input_without_records_gives_outputs_without_records(tmp_path: Path) 
         'two.then(Known, sides={"a": one, "b": two}).write("known")\n'
     )
     ran(tmp_path / "flow", script, small_splits(), {"one": [], "two": ["a b"]})
+
+
+def test_a_name_that_breaks_a_line_leaves_the_table_of_a_plan_whole(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("a\n")
+    (tmp_path / "job.py").write_text(
+        STEPS + "class Odd(Words):\n    name = 'a\\nb\\tc'\n"
+        f"flow.read({str(tmp_path / 'in')!r}).then(Odd).write({str(tmp_path / 'out')!r})\n"
+    )
+    words = ["plan", str(tmp_path / "job.py")]
+    lines = CliRunner().invoke(dag, words, catch_exceptions=False).output.splitlines()
+    assert len(lines) == 2 and "a?b?c" in lines[1]
+    shown = CliRunner().invoke(dag, [*words, "--json"], catch_exceptions=False).output
+    assert json.loads(shown)["stages"][0]["then"] == "a\nb\tc"

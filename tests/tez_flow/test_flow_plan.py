@@ -284,6 +284,7 @@ def test_what_a_flow_refuses_is_one_line_that_names_the_scripts_own(tmp_path: Pa
     [
         ("{'tpo': 1}", "J has no option tpo: it has top"),
         ("{'top': 'many'}", "option top='many' is no int: invalid literal for int() with base 10: 'many'"),
+        ("{'top': 3.7}", "option top='3.7' is no int: invalid literal for int() with base 10: '3.7'"),
     ],
 )
 def test_params_that_a_step_cannot_have_are_refused_with_their_line(tmp_path: Path, given: str, words: str) -> None:

@@ -206,8 +206,7 @@ def _check_params(job: type[Job], params: Mapping[str, Any], where: str) -> None
         if name not in declared:
             known = f"it has {', '.join(declared)}" if declared else "it has none"
             raise JobError(f"{where}: params: {job.__name__} has no option {name}: {known}")
-        if isinstance(value, str):
-            declared[name].parse(value, f"{where}: params: ", "")
+        declared[name].parse(str(value), f"{where}: params: ", "")
 
 
 def _reduces_of(job: type[Job], said: int | None, where: str, *, is_join: bool) -> int:

@@ -9,7 +9,7 @@ from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.jobs.attached import attached
 from yaqd.cli.options import assignments, json_option, quiet_option, terms_options, with_conf, words
-from yaqd.cli.output import print_json, print_table
+from yaqd.cli.output import print_json, print_table, printable
 from yaqd.cli.seeded import seeded
 from yaqd.cli.shell.completing import all_applications
 from yaqd.config import Configuration
@@ -48,7 +48,7 @@ def plan(conf: Configuration, script: str, paths: tuple[str, ...], as_json: bool
 
     \b
     Example:
-      yaq dag plan examples/flow.py --path logs=big.txt
+      yaq dag plan examples/flow.py --path lines=README.md
     """
     from tez_adapter.client.flow import plan_script
 
@@ -62,8 +62,15 @@ def plan(conf: Configuration, script: str, paths: tuple[str, ...], as_json: bool
         return
     said = {"task_s": "task s"} if any(stage["task_s"] is not None for stage in stages) else {}
     columns = {"name": "stage", "tasks": "tasks", **said, "reads": "reads", "then": "then", "writes": "writes"}
-    rows = [["" if stage[key] is None else stage[key] for key in columns] for stage in stages]
+    rows = [[_cell(stage[key]) for key in columns] for stage in stages]
     print_table(tuple(columns.values()), rows, empty="no stages")
+
+
+def _cell(found: Any) -> Any:
+    """Steps are named by a script, which may call them what breaks a line."""
+    if isinstance(found, str):
+        return printable(found)
+    return "" if found is None else found
 
 
 def _stage(planned: "PlannedFlow", at: int) -> dict[str, Any]:
@@ -113,7 +120,7 @@ def submit(
 
     \b
     Example:
-      yaq dag submit examples/flow.py --path logs=big.txt --path top=result
+      yaq dag submit examples/flow.py --path lines=README.md --path top=top --path shares=shares
     """
     from tez_adapter.client.flow import submit_flow
     from tez_adapter.client.submit import Attachments
@@ -177,7 +184,7 @@ def local(
 
     \b
     Example:
-      yaq dag local examples/flow.py --path logs=README.md --path top=result
+      yaq dag local examples/flow.py --path lines=README.md --path top=top --path shares=shares
     """
     from tez_adapter.client.flow import plan_script, run_flow_here, work_of_flow
     from tez_adapter.client.submit import Attachments
