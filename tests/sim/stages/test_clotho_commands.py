@@ -16,7 +16,7 @@ pytest.importorskip("numba")
 from yaqd.cli.app import yaq
 from yaqd.cli.clotho import evaluate
 from yaqd.config import ConfigError, Configuration
-from yaqd.config.stage_weights import configured_weights
+from yaqd.config.stage_weights import configured_weights, shipped_weights
 from yaqd.policies.clotho.shapes import SIZE
 from yaqd.policies.clotho.weights import pack, unpack
 from yaqd.sim.stages import measuring
@@ -156,8 +156,11 @@ def test_what_weights_tell_of_themselves_replaces_no_fact(tmp_path: Path) -> Non
     ]
 
 
-def test_shipped_weights_are_said_to_be_linear() -> None:
-    assert "hidden layers: do not count: scores and limits are linear\n" in _yaq("inspect")[1]
+@pytest.mark.parametrize("objective", ["mean", "makespan", "unseen"])
+def test_weights_that_ship_are_said_to_be_linear(tmp_path: Path, objective: Any) -> None:
+    (tmp_path / "w.npz").write_bytes(shipped_weights(objective))
+    said = _yaq("inspect", str(tmp_path / "w.npz"))[1]
+    assert "hidden layers: do not count: linear terms alone decide\n" in said
 
 
 @pytest.mark.usefixtures("_no_search")

@@ -38,7 +38,7 @@ def inspect(weights: Path | None, as_json: bool) -> None:
             ("weights", name),
             ("bytes", len(data)),
             ("numbers", SIZE),
-            ("hidden layers", "do not count: scores and limits are linear" if linear else "count"),
+            ("hidden layers", "do not count: linear terms alone decide" if linear else "count"),
             ("command", printable(found.told.get("command", "-"))),
             ("seed", printable(str(found.told.get("seed", "-")))),
         ]
