@@ -104,6 +104,7 @@ def test_script_and_class(text: str, path: str, name: str | None) -> None:
         (WORD_COUNT + "    output_format = 'csv'\n", "unknown output format 'csv'"),
         (WORD_COUNT + "    reduces = -1\n", "reduces is -1"),
         (WORD_COUNT + "    partitioner = 'best'\n", "partitioner is 'best'"),
+        (WORD_COUNT + "    name = 5\n", "name is 5: give text"),
         (WORD_COUNT + "    def map(self, value): yield value\n", "define it as map(self, key, value)"),
         (WORD_COUNT + "    from yaqd.mapreduce import Param\n    task = Param(int)\n", "task cannot be an option"),
         (WORD_COUNT + "    from yaqd.mapreduce import Param\n    name = Param(str)\n", "name cannot be an option"),

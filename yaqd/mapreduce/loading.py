@@ -93,6 +93,8 @@ def check_job(job: type[Job], path: str, *, streams: int = 1) -> type[Job]:
     refuse_misnamed(job, path)
     InputFormat.parse(job.input_format)
     OutputKind.of(job.output_format)
+    if not isinstance(job.name, str):
+        raise JobError(f"{path}: {job.__name__}.name is {job.name!r}: give text")
     if job.partitioner not in ("hash", "range"):
         raise JobError(f"{path}: {job.__name__}.partitioner is {job.partitioner!r}: use 'hash' or 'range'")
     if type(job.reduces) is not int or job.reduces < 0:
