@@ -136,7 +136,8 @@ def _conditions(results: Results) -> str:
     starts, store = results.store.starts, results.store
     first = next(cell for part in PARTS for cell in results.cells(part))
     shape = first.ground.shape
-    commits = ", ".join(f"`{one}`" for one in dict.fromkeys(str(start["commit"]) for start in starts))
+    # a copy of a checkout that is compiled is in no repository
+    commits = ", ".join(f"`{one}`" for one in dict.fromkeys(str(start["commit"]) for start in starts) if one)
     took_h = sum(one.took_s for one in store.found.values()) / 3600
     seeds = "; ".join(
         f"{part}: {len(results.seeds[part])} ({', '.join(map(str, results.seeds[part]))})"
@@ -148,7 +149,7 @@ def _conditions(results: Results) -> str:
         ("jobs", f"{first.ground.jobs} of {first.ground.workload}, Poisson arrivals"),
         ("start of a container", f"{shape.start_gap_s + shape.prepare_s:g} s on both sides, a JVM on a cold node"),
         ("seeds", seeds),
-        ("code", f"commit {commits}, digest {', '.join(f'`{one}`' for one in store.digests)}"),
+        ("code", f"{f'commit {commits}, ' if commits else ''}digest {', '.join(f'`{one}`' for one in store.digests)}"),
         ("when and where", f"{starts[0]['at']} UTC, {starts[0]['processor']}, Python {starts[0]['python']}"),
         ("runs", f"{len(store.found)}, {took_h:.1f} h of processor time"),
     )
