@@ -11,6 +11,8 @@ theirs, what the job manager decided by what it measured, and what the kernel co
 
 Splits, compression and all else are what they are when nothing is said. At least 1.3x is wanted on the slow disk, and
 0.97x on the fast one.
+
+Row `auto-fast-sort-same` is `auto-fast-sort` with both sides as shipped. What it differs from 1 is no doing of mergers.
 """
 
 import errno
@@ -55,7 +57,9 @@ _WORKS: Final = {
     "sort": _Work(JOBS.parents[1] / "examples" / "sort_lines.py", hash_file, 40, 400, check_line_order),
 }
 _DISKS: Final = {"slow": _REQUESTS_PER_S, "fast": None}
-ROWS: Final = tuple(f"auto-{disk}-{work}" for disk in _DISKS for work in _WORKS)
+#: both sides as shipped
+_SAME: Final = "-same"
+ROWS: Final = (*(f"auto-{disk}-{work}" for disk in _DISKS for work in _WORKS), f"auto-fast-sort{_SAME}")
 
 
 @dataclass(slots=True)
@@ -72,7 +76,7 @@ def measure(options: Options) -> tuple[list[Row], dict[str, Mapping[str, Any]]]:
     facts: dict[str, Mapping[str, Any]] = {}
     for row_id in ROWS:
         if options.wants(row_id):
-            _, disk, work = row_id.split("-")
+            _, disk, work = row_id.removesuffix(_SAME).split("-")
             with _clearing_up(), tempfile.TemporaryDirectory(prefix="yaq-slow-") as name:
                 try:
                     sides = _run(row_id, Path(name), _WORKS[work], _DISKS[disk], options)
@@ -112,7 +116,9 @@ def _run(row_id: str, folder: Path, work: _Work, requests_per_s: int | None, opt
     source, expected = _input(work, folder, max(2, round(work.files * options.scale)))
     with ExitStack() as stack:
         disk = stack.enter_context(own_disk(folder, _DISK_BYTES, requests_per_s=requests_per_s))
-        sides = {side: _Side(_cluster(stack, disk.folder / side, side)) for side in options.sides}
+        without = {} if row_id.endswith(_SAME) else _WITHOUT
+        sites = {"ours": {}, "theirs": without}
+        sides = {side: _Side(_cluster(stack, disk.folder / side, side, sites[side])) for side in options.sides}
         for turn in range(options.runs):
             for side in sorted(sides, reverse=turn % 2 == 1):
                 _one(row_id, side, sides[side], disk, work, source, folder / "out", expected)
@@ -142,12 +148,12 @@ def link_or_copy(path: Path, target: Path) -> None:
         shutil.copyfile(path, target)
 
 
-def _cluster(stack: ExitStack, folder: Path, side: str) -> OurCluster:
+def _cluster(stack: ExitStack, folder: Path, side: str, site: Mapping[str, str]) -> OurCluster:
     """In a node of its own."""
     node = SmallNode(f"yaq-bench-{side}", _NODE_BYTES)
     stack.callback(node.remove)
     with node.inside():
-        return stack.enter_context(OurCluster(folder, nodes=1, site={} if side == "ours" else _WITHOUT))
+        return stack.enter_context(OurCluster(folder, nodes=1, site=site))
 
 
 def _one(
