@@ -114,6 +114,7 @@ def _facts(sides: Mapping[str, _Side]) -> dict[str, Any]:
 def _run(row_id: str, folder: Path, work: _Work, requests_per_s: int | None, options: Options) -> dict[str, _Side]:
     """Raises NoThrottle."""
     source, expected = _input(work, folder, max(2, round(work.files * options.scale)))
+    _read_what_is_shared(work, folder, source)
     with ExitStack() as stack:
         disk = stack.enter_context(own_disk(folder, _DISK_BYTES, requests_per_s=requests_per_s))
         without = {} if row_id.endswith(_SAME) else _WITHOUT
@@ -125,6 +126,20 @@ def _run(row_id: str, folder: Path, work: _Work, requests_per_s: int | None, opt
         if "ours" in sides:
             sides["ours"].decided = _decision(sides["ours"].cluster)
     return sides
+
+
+def _read_what_is_shared(work: _Work, folder: Path, source: Path) -> None:
+    """Run a job outside of both nodes, which reads one input.
+
+    The kernel charges a page of a file to the group that reads it first: the side that starts first would have all of
+    Python in its memory, and the other one would not.
+    """
+    few = folder / "few"
+    few.mkdir()
+    link_or_copy(next(source.iterdir()), few / "one")
+    words = ["mr", "submit", str(work.script), "--input", few.as_uri(), "--output", (folder / "sorted").as_uri()]
+    with OurCluster(folder / "before", nodes=1) as cluster:
+        cluster.yaq(*words, "--reduces", "4")
 
 
 def _input(work: _Work, folder: Path, files: int) -> tuple[Path, Digest]:
