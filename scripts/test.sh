@@ -23,7 +23,7 @@ mypy > "$said/types" 2>&1 &
 types=$!
 python -m pytest --durations=10 -m "interop and not full" > "$said/stock" 2>&1 &
 stock=$!
-python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder --durations=20 -m "not interop and not full" |
+python -m pytest -n 2 --dist loadscope --no-loadscope-reorder --durations=20 -m "not interop and not full" |
   tee "$said/others" || failed=$?
 for part in types stock; do
   wait "${!part}" || failed=$?

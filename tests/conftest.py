@@ -9,9 +9,11 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.examples import FEW
 from tez_adapter.background import leave
@@ -21,7 +23,11 @@ settings.register_profile("unhurried", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=FEW)
 settings.load_profile("unhurried")
 
-_WITH_NUMBA = Path(__file__).parent / "sim" / "stages"
+#: what numba compiles is compiled once; control groups are the machine's
+_ONE_WORKER = {
+    "numba": ("tests/sim/stages/", "tests/sim/test_experiments.py"),
+    "control groups": ("tests/nm/throttle/",),
+}
 _STATUS = pytest.StashKey[int]()
 
 
@@ -57,13 +63,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each file's tests share one worker's daemons (xdist's --dist loadgroup); what numba compiles is compiled once."""
+    """Leaves out what replaces parts of what is compiled."""
     has_compiled = is_compiled()
     for item in items:
         if has_compiled and item.get_closest_marker("interpreted") is not None:
             item.add_marker(pytest.mark.skip(reason="replaces a method of what is compiled here"))
-        uses_numba = item.path.parent == _WITH_NUMBA or item.path.name == "test_experiments.py"
-        item.add_marker(pytest.mark.xdist_group(_WITH_NUMBA.name if uses_numba else item.nodeid.partition("::")[0]))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One test at a time to each worker, but some kinds to one worker each.
+
+    Groups as xdist has them (`xdist_group`) come to nothing with pytest 9.2: it no longer reads the names that xdist
+    3.8 gives to tests.
+    """
+    scheduler: Any = LoadScopeScheduling(config, log)
+    scheduler._split_scope = _group_of
+    return scheduler
+
+
+def _group_of(nodeid: str) -> str:
+    return next((kind for kind, places in _ONE_WORKER.items() if nodeid.startswith(places)), nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
