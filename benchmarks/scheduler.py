@@ -50,8 +50,8 @@ from rm.scheduler.node_queues.spec import QueueingSpec, Tuning
 from rm.scheduler.queues.spec import PREFIX, SchedulerSpec, parse_capacity_scheduler
 from rm.scheduler.scheduler import Scheduler
 from rm.scheduler.view.calculators import AllocationBounds
-from yaqd.cli.version import is_compiled
 from yaqd.model import ANY_HOST, ApplicationAttemptId, ApplicationId, ContainerId, NodeId, Resource
+from yaqd.model.compiled import is_compiled
 from yaqd.policies.asks.rows import AskRow, Locality
 
 from .options import Options, parse_options, progress, show

@@ -18,7 +18,7 @@ import sys
 import time
 
 from benchmarks.report import Row, make_row, print_table, to_json
-from yaqd.cli.version import is_compiled
+from yaqd.model.compiled import is_compiled
 from yaqd.sim.experiments.ground import OURS
 from yaqd.sim.simulation import ClusterShape, SimResult, System, simulate
 from yaqd.sim.workload import SimJob, SimStage, SimTask, Workload

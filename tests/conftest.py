@@ -17,7 +17,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.examples import FEW
 from tez_adapter.background import leave
-from yaqd.cli.version import is_compiled
+from yaqd.model.compiled import is_compiled
 
 settings.register_profile("unhurried", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=FEW)

@@ -117,8 +117,7 @@ def _run(row_id: str, folder: Path, work: _Work, requests_per_s: int | None, opt
     _read_what_is_shared(work, folder, source)
     with ExitStack() as stack:
         disk = stack.enter_context(own_disk(folder, _DISK_BYTES, requests_per_s=requests_per_s))
-        without = {} if row_id.endswith(_SAME) else _WITHOUT
-        sites = {"ours": {}, "theirs": without}
+        sites = {"ours": {}, "theirs": {} if row_id.endswith(_SAME) else _WITHOUT}
         sides = {side: _Side(_cluster(stack, disk.folder / side, side, sites[side])) for side in options.sides}
         for turn in range(options.runs):
             for side in sorted(sides, reverse=turn % 2 == 1):

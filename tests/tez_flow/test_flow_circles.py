@@ -1,5 +1,8 @@
 """Steps that wait for what comes after their own tasks: which get tasks of their own, and that no more do."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from tez_adapter.flow import plan
@@ -9,7 +12,7 @@ from yaqd.mapreduce.flow import NODES_MAX
 
 
 class Count(Job):
-    def reduce(self, key, values):  # type: ignore[no-untyped-def]
+    def reduce(self, key: Any, values: Any) -> Iterator[tuple[Any, Any]]:
         yield key, sum(values)
 
 

@@ -194,8 +194,9 @@ def no_reduces(flow: Flow) -> None:
     flow.read("a").then(Count, reduces=0)
 
 
-class Odd(Job):
-    name = 5  # type: ignore[assignment]
+#: as a script has it whose types nobody checks
+Odd: Any = type("Odd", (Job,), {"name": 5})
+MADE: Any = Flow
 
 
 def then_with(flow: Flow, **more: Any) -> None:
@@ -222,7 +223,7 @@ def too_many(flow: Flow) -> None:
         (lambda flow: flow.read("a", format="xml"), "xml"),
         (lambda flow: flow.join(flow.read("a")), "give 2 streams or more"),
         (lambda flow: flow.read("a").then(Count, reduces=-1), "give a number from 0"),
-        (lambda flow: Flow(5), r"^Flow\(\): its name is 5: give text"),  # type: ignore[arg-type]
+        (lambda flow: MADE(5), r"^Flow\(\): its name is 5: give text"),
         (lambda flow: flow.read("a").then(Odd), r"^\.then\(Odd\): its name is 5: give text"),
         (
             lambda flow: then_with(flow, sides={(1, 2): flow.read("b")}),

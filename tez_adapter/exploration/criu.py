@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from yaqd.model.printable import printable
+
 _PROGRAM: Final = "criu"
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 _CHECK_WITHIN_S: Final = 10.0
@@ -90,7 +92,7 @@ def _first_error(said: str) -> str:
     reasons = [line for line in errors if not any(words in line for words in _NO_REASONS)]
     line = (reasons or errors or lines or ["it says nothing"])[0]
     line = line[line.index(_ERROR) :] if _ERROR in line else line
-    return "".join(one if one.isprintable() else "?" for one in line[:_PROBLEM_CHARS_MAX])
+    return printable(line[:_PROBLEM_CHARS_MAX])
 
 
 class Image:

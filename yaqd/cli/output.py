@@ -87,11 +87,6 @@ def priority_text(application_id: object, given: int, asked: int) -> str:
     return f"{application_id} has priority {given}{cut}"
 
 
-def printable(text: str) -> str:
-    """Return a text of one line, with a question mark for what is not printable."""
-    return "".join(one if one.isprintable() else "?" for one in text)
-
-
 def shortened(text: str, chars: int = TRUNCATED_CHARS) -> str:
     """Shorten a text to one line of at most `chars` characters."""
     flat = " ".join(text.split())

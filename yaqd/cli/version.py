@@ -1,15 +1,10 @@
 """What `yaq --version` says."""
 
 from importlib.metadata import version
-from importlib.util import find_spec
 
 import click
 
-
-def is_compiled() -> bool:
-    """Tell whether what decides is compiled here (docs/install.md, "A compiled wheel")."""
-    found = find_spec("rm.scheduler.scheduler")
-    return found is not None and found.origin is not None and not found.origin.endswith(".py")
+from yaqd.model.compiled import is_compiled
 
 
 def show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:

@@ -106,14 +106,19 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) 
         read_checkpoint(tmp_path / "absent", _TERMS)
 
 
-def test_a_checkpoint_that_lacks_a_term_is_of_another_version(tmp_path: Path) -> None:
-    path = tmp_path / "run"
+def _saved(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Save a run that has begun; return the arrays of its checkpoint, and what is told there."""
     one = _trainer(path)
     one.begin()
     one.save()
     with np.load(path) as found:
         arrays = {name: found[name] for name in found.files}
-    told = json.loads(str(arrays["told"]))
+    return arrays, json.loads(str(arrays["told"]))
+
+
+def test_a_checkpoint_that_lacks_a_term_is_of_another_version(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    arrays, told = _saved(path)
     del told["terms"]["hundreds"]
     with path.open("wb") as out:
         np.savez(out, **{**arrays, "told": np.array(json.dumps(told))})
@@ -142,12 +147,7 @@ def test_a_checkpoint_that_lacks_a_term_is_of_another_version(tmp_path: Path) ->
 )
 def test_a_checkpoint_with_odd_values_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     path = tmp_path / "run"
-    one = _trainer(path)
-    one.begin()
-    one.save()
-    with np.load(path) as found:
-        arrays = {name: found[name] for name in found.files}
-    text = json.loads(str(arrays["told"]))
+    arrays, text = _saved(path)
     texts = {name: value for name, value in change.items() if name in text}
     arrays |= {name: value for name, value in change.items() if isinstance(value, np.ndarray)}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

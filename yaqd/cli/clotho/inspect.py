@@ -6,7 +6,8 @@ import click
 
 from yaqd.cli.exits import CommandError
 from yaqd.cli.options import json_option
-from yaqd.cli.output import print_fields, print_json, printable
+from yaqd.cli.output import print_fields, print_json
+from yaqd.model.printable import printable
 
 
 @click.command("inspect")

@@ -9,10 +9,11 @@ from yaqd.cli.ended import clears_up
 from yaqd.cli.exits import FAILED, CommandError
 from yaqd.cli.jobs.attached import attached
 from yaqd.cli.options import assignments, json_option, quiet_option, terms_options, with_conf, words
-from yaqd.cli.output import print_json, print_table, printable
+from yaqd.cli.output import print_json, print_table
 from yaqd.cli.seeded import seeded
 from yaqd.cli.shell.completing import all_applications
 from yaqd.config import Configuration
+from yaqd.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

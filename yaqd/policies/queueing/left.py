@@ -12,6 +12,7 @@ from itertools import islice
 from math import inf
 from typing import Any, Final, Protocol
 
+from yaqd.model.printable import printable
 from yaqd.model.values import value
 from yaqd.policies.queueing import limits
 from yaqd.policies.queueing.facts import JobFacts
@@ -96,7 +97,7 @@ def bounded(stages: Iterable[StageLeft]) -> tuple[StageLeft, ...]:
             work_s=_known(stage.work_s),
             longest_s=_known(stage.longest_s),
             after=after,
-            name="".join(one if one.isprintable() else "?" for one in stage.name),
+            name=printable(stage.name),
         )
     return tuple(found.values())
 

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from yaqd.model.compiled import is_compiled
+
 PACKAGES: Final = (
     "rm.scheduler",
     "nm.node_queue",
@@ -46,9 +48,7 @@ def code_files() -> list[tuple[str, Path]]:
 
 def runs_on() -> str:
     """Return what the code runs on, as far as it could change a figure."""
-    found = find_spec("rm.scheduler.scheduler")
-    is_source = found is not None and (found.origin or "").endswith(".py")
-    how = "as Python" if is_source else "compiled"
+    how = "compiled" if is_compiled() else "as Python"
     return f"Python {platform.python_version()}, numpy {version('numpy')}, {how}"
 
 

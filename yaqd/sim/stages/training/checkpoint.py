@@ -58,12 +58,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def read_checkpoint(path: Path, terms: TrainingTerms) -> tuple[TrainingState, Any, dict[str, Any]]:
     """Return where the run stood, the best weights so far, and what was told. Raises CheckpointError."""
     try:
-        data = read_regular(path, _BYTES_MAX + 1)
-        if len(data) > _BYTES_MAX:
-            raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
-        found = plain_arrays(data, _BYTES_MAX)
-        arrays = {name: found[name] for name in _ARRAYS}
-        text = json.loads(str(found["told"]))
+        arrays, text = _parts_of(path)
         generation, told, made = text["generation"], dict(text["told"]), dict(text["terms"])
         check_told(told)
         # checkpoints of before there were two trainers do not name theirs
@@ -76,22 +71,34 @@ def read_checkpoint(path: Path, terms: TrainingTerms) -> tuple[TrainingState, An
         raise CheckpointError(f"{path}: no checkpoint: {error}") from None
     except Exception as error:  # what is absent, or of another type, raises what it likes
         raise CheckpointError(f"{path}: no checkpoint: {repr(error)[:200]}") from None
+    if type(generation) is not int or not 0 <= generation <= _GENERATIONS_MAX:
+        raise CheckpointError(f"{path}: no checkpoint: its generation is {repr(generation)[:40]}")
+    tells_both = {"start", "curve"} <= told.keys()
+    if not tells_both or not all({"generation", "seconds"} <= row.keys() for row in told["curve"]):
+        raise CheckpointError(f"{path}: no checkpoint: it does not tell its beginning and its curve")
+    _refuse_other_terms(path, trainer, made, terms)
+    return TrainingState(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told
+
+
+def _parts_of(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the arrays, and what the file says beside. Raises CheckpointError, or what a broken archive likes."""
+    data = read_regular(path, _BYTES_MAX + 1)
+    if len(data) > _BYTES_MAX:
+        raise CheckpointError(f"{path}: more than is read ({_BYTES_MAX} bytes)")
+    found = plain_arrays(data, _BYTES_MAX)
+    arrays = {name: found[name] for name in _ARRAYS}
     for array in arrays.values():
         if array.dtype != np.float64 or array.shape != (SIZE,) or not np.isfinite(array).all():
             raise CheckpointError(f"{path}: its arrays are not those of this network")
-    if type(generation) is not int or not 0 <= generation <= _GENERATIONS_MAX:
-        raise CheckpointError(f"{path}: no checkpoint: its generation is {repr(generation)[:40]}")
-    if (
-        "start" not in told
-        or "curve" not in told
-        or not all({"generation", "seconds"} <= row.keys() for row in told["curve"])
-    ):
-        raise CheckpointError(f"{path}: no checkpoint: it does not tell its beginning and its curve")
+    return arrays, json.loads(str(found["told"]))
+
+
+def _refuse_other_terms(path: Path, trainer: str, made: Mapping[str, Any], terms: TrainingTerms) -> None:
     if trainer != _NAMES[type(terms)]:
         raise CheckpointError(f"{path} is of a run with --trainer {trainer[:40]}; --resume wants the same")
-    if made != asdict(terms):
-        if made.keys() != asdict(terms).keys():
-            raise CheckpointError(f"{path} is of a run of another version: begin anew, with --start and its weights")
-        odd = sorted(name for name, value in asdict(terms).items() if made.get(name) != value)
+    wanted = asdict(terms)
+    if made.keys() != wanted.keys():
+        raise CheckpointError(f"{path} is of a run of another version: begin anew, with --start and its weights")
+    odd = sorted(name for name, value in wanted.items() if made[name] != value)
+    if odd:
         raise CheckpointError(f"{path} is of a run with other options: {', '.join(odd)}; --resume wants the same")
-    return TrainingState(generation, arrays["weights"], arrays["first"], arrays["second"]), arrays["best"], told

@@ -105,7 +105,7 @@ def queue_table(results: Results) -> StudyTable:
 
 def has_auto_cells(results: Results) -> bool:
     """Return whether there is a cell with queues auto, always and off."""
-    return any(True for _ in auto_cells(results, SHOWN[0][0]))
+    return any(auto_cells(results, SHOWN[0][0]))
 
 
 def auto_table(results: Results, most: int = 8) -> StudyTable:

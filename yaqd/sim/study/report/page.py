@@ -92,7 +92,8 @@ def _in_short(results: Results) -> Iterator[str]:
 
 def _short_words(results: Results, load: float) -> Iterator[str]:
     for metric, name in SHOWN:
-        shown = [one for one in effects(results, metric, load) if not one.overall.low <= 1 <= one.overall.high]
+        of_each = list(effects(results, metric, load))
+        shown = [one for one in of_each if not one.overall.low <= 1 <= one.overall.high]
         if shown:
             strongest = max(shown, key=_strength)
             does = "helps most" if strongest.overall.mid > 1 else "costs most"
@@ -100,7 +101,7 @@ def _short_words(results: Results, load: float) -> Iterator[str]:
                 f"{name.capitalize()}: of switches whose interval leaves out 1, `{strongest.what}` {does}, "
                 f"{ratio_text(strongest.overall)}."
             )
-            farthest = max(effects(results, metric, load), key=_strength)
+            farthest = max(of_each, key=_strength)
             if farthest.what != strongest.what:
                 yield (
                     f"{name.capitalize()}: `{farthest.what}` is further from 1 by the mean, "
